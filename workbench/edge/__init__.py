@@ -1,0 +1,1 @@
+"""The edge dialect: decomposition, conversion, and the invariants of every stage."""

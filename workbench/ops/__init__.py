@@ -1,0 +1,1 @@
+"""The operator registry: one entry per operator of the edge dialect."""
