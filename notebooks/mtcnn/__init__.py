@@ -1,0 +1,1 @@
+"""A pretrained face detector, MTCNN, as the workbench's worked example."""
