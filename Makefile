@@ -1,0 +1,128 @@
+# Everything starts here: `make help`. The first call makes .venv and builds the native module; later calls are quick.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PY     := $(BIN)/python
+# Jobs of the C++ build and of pytest; the kernels' biggest sources take about 1 GB each to compile.
+JOBS   ?= $(shell nproc)
+BUILD  := build/native
+STAMPS := $(VENV)/.stamps
+
+# One thread per process: the tests run side by side, and the measurements are of one core.
+export OMP_NUM_THREADS ?= 1
+export HF_HUB_OFFLINE  ?= 1
+export TOKENIZERS_PARALLELISM ?= false
+export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
+unexport TORCH_LOGS
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo lab test test-quick lint format bench fuzz native docs wheel clean distclean FORCE
+
+help:
+	@echo "make demo    lower the face detector, run it on a photograph, write out/"
+	@echo "make test    all tests (make test ARGS='tests/unit -k recipe' for some)"
+	@echo "make lab     JupyterLab with the notebooks"
+	@echo "make lint    formatting, lint, types, import rules, clang-format"
+	@echo "make bench   the tables of measurements (ARGS='--quick' or '--only mlp,dscnn')"
+	@echo "make fuzz    100,000 mutated programs against the sanitized loader (LIMIT=600 seconds)"
+	@echo "make native  build the native module in place; make docs: docs/operators.md; make wheel: dist/"
+
+# ---- environment -------------------------------------------------------------------------------------------
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "Python >= 3.10 is needed; name one with make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV) || \
+		{ echo "the module venv is missing; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+
+# torch first and by its exact version: a range would admit a release that the other packages do not fit.
+$(STAMPS)/base: pyproject.toml | $(PY)
+	@mkdir -p $(STAMPS)
+	$(PY) -m pip install --quiet --upgrade "pip>=24"
+	$(PY) -m pip install --quiet "torch==2.13.0"
+	$(PY) .ci/requirements.py build core | $(PY) -m pip install --quiet -r /dev/stdin
+	@touch $@
+
+# The Python sources are used in place; the native module is built by the rule below.
+$(STAMPS)/package: $(STAMPS)/base pyproject.toml
+	$(PY) -m pip install --quiet --no-deps --no-build-isolation -C wheel.cmake=false -C editable.mode=inplace -e .
+	@touch $@
+
+$(STAMPS)/%: pyproject.toml | $(STAMPS)/base
+	$(PY) .ci/requirements.py $* | $(PY) -m pip install --quiet -r /dev/stdin
+	@touch $@
+
+$(STAMPS)/demo: pyproject.toml | $(STAMPS)/base
+	$(PY) .ci/requirements.py demo | $(PY) -m pip install --quiet -r /dev/stdin
+	$(PY) -m pip install --quiet --no-deps "facenet-pytorch==2.6.0"
+	@touch $@
+
+# ---- native module -----------------------------------------------------------------------------------------
+
+CMAKE := $(shell .ci/find-tool cmake 3.24)
+NINJA := $(shell .ci/find-tool ninja 1.10)
+
+$(BUILD)/build.ninja: $(STAMPS)/base
+	@[ -n "$(CMAKE)" ] && [ -n "$(NINJA)" ] || $(PY) -m pip install --quiet "cmake>=3.24" ninja
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release \
+		-DPython_EXECUTABLE="$(CURDIR)/$(PY)" -Dpybind11_DIR="$$($(PY) -m pybind11 --cmakedir)" $(CMAKE_ARGS)
+
+# Ninja knows what changed; when nothing did, this takes a fraction of a second.
+native: $(STAMPS)/package $(BUILD)/build.ninja
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(BUILD) -j $(JOBS) --target all
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --install $(BUILD) --prefix "$(CURDIR)" --component python >/dev/null
+
+# ---- what people come for ----------------------------------------------------------------------------------
+
+demo: native $(STAMPS)/demo
+	cd notebooks && ../$(PY) -m mtcnn.demo --out ../out $(ARGS)
+
+lab: native $(STAMPS)/demo $(STAMPS)/lab
+	cd notebooks && ../$(BIN)/jupyter lab 01_lower_and_run.ipynb $(ARGS)
+
+test: native $(STAMPS)/demo $(STAMPS)/test
+	$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+test-quick: native $(STAMPS)/demo $(STAMPS)/test
+	$(BIN)/pytest -m "not slow" tests/unit $(ARGS)
+
+bench: native $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/bench
+	$(PY) -m benchmarks --out out/bench $(ARGS)
+
+# The sanitized loader and executor; libFuzzer where clang is there, the built-in mutator otherwise.
+LIMIT ?= 600
+fuzz: native $(STAMPS)/test
+	PY=$(PY) BUILD=build/fuzz JOBS=$(JOBS) bash native_runtime/fuzz/run.sh 100000 $(LIMIT)
+
+docs: native
+	$(PY) -m workbench.ops.document docs/operators.md
+
+# ---- lint --------------------------------------------------------------------------------------------------
+
+CXX_FILES = $(shell git ls-files '*.cc' '*.cpp' '*.h')
+
+lint: native $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	PYTHONPATH=. $(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+	$(PY) .ci/notebooks.py --check
+
+format: $(STAMPS)/dev $(STAMPS)/test
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CXX_FILES)
+	$(PY) .ci/notebooks.py
+
+wheel: $(STAMPS)/base $(STAMPS)/dev
+	$(PY) -m build --wheel --no-isolation
+
+clean:
+	rm -rf build out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+distclean: clean
+	rm -rf $(VENV) workbench/include workbench/serialize/_generated
+	find workbench -name '*.so' -delete
