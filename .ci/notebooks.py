@@ -1,4 +1,4 @@
-"""Remove the outputs of all notebooks, so that differences between commits stay readable; `--check` only tells."""
+"""Remove the outputs of all notebooks, so that commits stay readable; `--check` only tells."""
 
 from __future__ import annotations
 

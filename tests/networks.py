@@ -1,7 +1,8 @@
 """The networks that the tests and the benchmarks use.
 
-`build(name)` gives one of the benchmark networks (batch 1, random weights, `torch.manual_seed(0)`), `mtcnn(name)`
-a network with published weights, and `small(name)` a small model on which some lowering stack fails or once failed.
+`build(name)` gives one of the benchmark networks (batch 1, random weights, `torch.manual_seed(0)`),
+`mtcnn(name)` a network with published weights, and `small(name)` a small model on which some lowering stack
+fails or once failed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Network:
             return self.model(*self.inputs)
 
 
-# ---- the benchmark networks ------------------------------------------------------------------------------------
+# ---- the benchmark networks --------------------------------------------------------------------------------
 
 
 def _mlp() -> tuple[nn.Module, tuple[Any, ...]]:
@@ -174,7 +175,7 @@ def mtcnn(name: str) -> Network:
     return Network(name, model, (torch.rand(7, 3, size, size) * 2 - 1,), ({0: Dim("N", min=1, max=256)},))
 
 
-# ---- small models that fail, or once failed, somewhere ----------------------------------------------------------
+# ---- small models that fail, or once failed, somewhere -----------------------------------------------------
 
 
 class _Lambda(nn.Module):
@@ -241,7 +242,9 @@ def _small_models() -> dict[str, Callable[[], Network]]:
     weight_norm = torch.nn.utils.parametrizations.weight_norm
     nhwc = _channels_last
 
-    def network(model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...], note: str, shapes: Any = None) -> Network:
+    def network(
+        model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...], note: str, shapes: Any = None
+    ) -> Network:
         module = model if isinstance(model, nn.Module) else _Lambda(model)
         return Network("", module.eval(), inputs, shapes, note)
 
@@ -252,16 +255,22 @@ def _small_models() -> dict[str, Callable[[], Network]]:
         "cat_channels_last": lambda: network(
             lambda _, x, y: torch.cat([x, y], 1), (nhwc(1, 3, 4, 5), nhwc(1, 2, 4, 5)), "PR #21865"
         ),
-        "topk_channels_last": lambda: network(lambda _, x: torch.topk(x, 2, 1), (nhwc(1, 5, 4, 3),), "PR #21865"),
+        "topk_channels_last": lambda: network(
+            lambda _, x: torch.topk(x, 2, 1), (nhwc(1, 5, 4, 3),), "PR #21865"
+        ),
         "pad_channels_last": lambda: network(
             lambda _, x: nn.functional.pad(x, (1, 2, 0, 1)), (nhwc(2, 3, 4, 5),), "PR #21865"
         ),
-        "weight_norm_conv1d": lambda: network(weight_norm(nn.Conv1d(8, 8, 3)), (torch.randn(1, 8, 20),), "#22078"),
+        "weight_norm_conv1d": lambda: network(
+            weight_norm(nn.Conv1d(8, 8, 3)), (torch.randn(1, 8, 20),), "#22078"
+        ),
         "arange_index": lambda: network(ArangeIndex(), (torch.randn(3, 8),), "#22062"),
         "bucketize": lambda: network(
             lambda _, x: torch.bucketize(x, torch.tensor([0.0, 0.5, 1.0])), (torch.randn(4, 5),), "#20270"
         ),
-        "right_shift": lambda: network(lambda _, x: x >> 1, (torch.tensor([-5, -1, 0, 7, 1 << 20]),), "#15673"),
+        "right_shift": lambda: network(
+            lambda _, x: x >> 1, (torch.tensor([-5, -1, 0, 7, 1 << 20]),), "#15673"
+        ),
         "while_counter": lambda: network(WhileCounter(), (torch.tensor(5), torch.randn(3)), "#8769"),
         "conv_wide_dynamic": lambda: network(
             nn.Conv2d(3, 8, 3), (torch.randn(1, 3, 33, 21),), "#8766", ({2: image[0], 3: image[1]},)
@@ -270,7 +279,9 @@ def _small_models() -> dict[str, Callable[[], Network]]:
             lambda _, x, y: torch.add(x, y, alpha=10), (torch.randn(3, 4), torch.randn(4)), "#11683"
         ),
         "linear_channels_last": lambda: network(nn.Linear(5, 7), (nhwc(2, 3, 4, 5),), "#11086"),
-        "spatial_mean_channels_last": lambda: network(lambda _, x: x.mean((2, 3)), (nhwc(2, 3, 4, 5),), "#16507"),
+        "spatial_mean_channels_last": lambda: network(
+            lambda _, x: x.mean((2, 3)), (nhwc(2, 3, 4, 5),), "#16507"
+        ),
         "conv_sigmoid_mean_channels_last": lambda: network(
             _Lambda(lambda self, x: self.conv(x).sigmoid().mean((2, 3)), conv=nn.Conv2d(5, 11, 3)),
             (nhwc(1, 5, 9, 8),),

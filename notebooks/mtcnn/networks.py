@@ -29,7 +29,7 @@ class PNet(nn.Module):
         self.conv4_2 = nn.Conv2d(32, 4, 1)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Image `(N, 3, H, W)` float32 in [-1, 1] -> box offsets `(N, 4, h, w)`, probabilities `(N, 2, h, w)`.
+        """Image `(N, 3, H, W)` float32 in [-1, 1] -> offsets `(N, 4, h, w)`, probabilities `(N, 2, h, w)`.
 
         h = ceil((H - 2) / 2) - 4, and w likewise.
         """
@@ -77,7 +77,7 @@ class ONet(nn.Module):
         self.dense6_3 = nn.Linear(256, 10)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Crops `(N, 3, 48, 48)` -> box offsets `(N, 4)`, landmarks `(N, 10)` (x then y), probabilities `(N, 2)`."""
+        """Crops `(N, 3, 48, 48)` -> offsets `(N, 4)`, landmarks `(N, 10)` (x, then y), probabilities `(N, 2)`."""
         x = nn.functional.max_pool2d(self.prelu1(self.conv1(x)), 3, 2, ceil_mode=True)
         x = nn.functional.max_pool2d(self.prelu2(self.conv2(x)), 3, 2, ceil_mode=True)
         x = nn.functional.max_pool2d(self.prelu3(self.conv3(x)), 2, 2, ceil_mode=True)
@@ -92,7 +92,7 @@ def _flatten_column_major(x: Tensor) -> Tensor:
 
 
 def weights_folder() -> Path:
-    """The folder of the weight files. Raises `ModuleNotFoundError` where `facenet-pytorch` is not installed."""
+    """The folder of the weight files; `ModuleNotFoundError` where `facenet-pytorch` is not installed."""
     spec = importlib.util.find_spec("facenet_pytorch")
     if spec is None or not spec.submodule_search_locations:
         message = "the weights come with facenet-pytorch: pip install --no-deps facenet-pytorch==2.6.0"
