@@ -24,6 +24,7 @@ __all__ = [
     "Source",
     "SourceMap",
     "assign",
+    "attach",
     "handles",
     "module_path",
     "nodes_of",
@@ -83,8 +84,8 @@ class SourceMap:
     def __len__(self) -> int:
         return len(self._by_handle)
 
-    def __contains__(self, handle: object) -> bool:
-        return handle in self._by_handle
+    def __contains__(self, key: object) -> bool:
+        return key in self._by_handle or key in self._by_name
 
     def named(self, name: str) -> Source:
         """The source of an exported node's name. Raises `KeyError` where there is none."""
@@ -127,6 +128,24 @@ def assign(program: ExportedProgram) -> SourceMap:
     mapping = SourceMap(sources)
     program.graph_module.meta[_MAP_KEY] = mapping
     return mapping
+
+
+def attach(program: ExportedProgram, sources: SourceMap) -> None:
+    """Keep the source map of the exported program with a program made from it, and its nodes' handles in place.
+
+    Args:
+        program: Made by a transformation of torch that carries `node.meta["custom"]`.
+        sources: What `assign` gave for the exported program.
+    """
+    program.graph_module.meta[_MAP_KEY] = sources
+    for node in nodes_of(program.graph_module):
+        if META_KEY in node.meta:
+            continue
+        found = handles(node)
+        if not found and node.op in ("placeholder", "output") and node.name in sources:
+            # Inputs keep their names, but not their metadata.
+            found = frozenset((sources.named(node.name).handle,))
+        node.meta[META_KEY] = found
 
 
 def source_map(program: ExportedProgram) -> SourceMap:
