@@ -9,115 +9,17 @@ written.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from workbench.component import Component, canonical, check_fields, component_from, components
 from workbench.errors import RecipeError
 
-__all__ = ["Component", "Edit", "EdgeOptions", "MemoryOptions", "Recipe"]
+__all__ = ["Component", "EdgeOptions", "Edit", "MemoryOptions", "Recipe"]
 
 VERSION = 1
-_JSON_SCALARS = (str, int, float, bool, type(None))
-
-
-@dataclass(frozen=True)
-class Component:
-    """One pluggable part, as data.
-
-    Attributes:
-        target: `package.module:Name` of a class or function. A class is called with the options; a function
-            is taken as it is, and with options as a `functools.partial`.
-        options: Keyword arguments; JSON values only.
-    """
-
-    target: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    # The object itself where it can't be made again from `target` and `options`.
-    instance: Any = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        module, _, name = self.target.partition(":")
-        if self.instance is None and not (module and name):
-            raise RecipeError(
-                "a component's target names no object",
-                expected="package.module:Name",
-                found=repr(self.target),
-            )
-        if self.instance is None:
-            _check_json(self.options, f"the options of {self.target}")
-        object.__setattr__(self, "options", dict(self.options))
-
-    def __hash__(self) -> int:
-        return hash((self.target, _canonical(self.options) if self.instance is None else id(self.instance)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Component):
-            return NotImplemented
-        same = (self.target, self.options) == (other.target, other.options)
-        return same and self.instance is other.instance
-
-    @classmethod
-    def of(cls, value: Any) -> Component:
-        """The component that makes this object again, or one that holds it.
-
-        A class with a method `recipe_options()` tells its arguments itself. Any other object counts as made
-        without arguments if an object made so has the same attributes.
-
-        Args:
-            value: A component, a target as text, a class, a function or an object.
-        """
-        if isinstance(value, Component):
-            return value
-        if isinstance(value, str):
-            return cls(value)
-        named = value if isinstance(value, type) or hasattr(value, "__qualname__") else type(value)
-        target = f"{named.__module__}:{named.__qualname__}"
-        if named.__module__ == "__main__" or "<" in named.__qualname__:
-            return cls(target, {}, value)
-        if named is value:
-            return cls(target)
-        if hasattr(value, "recipe_options"):
-            return cls(target, value.recipe_options())
-        return cls(target) if _same_as_default(value) else cls(target, {}, value)
-
-    def make(self) -> Any:
-        """The object.
-
-        Raises:
-            RecipeError: The target is not there, or refuses the options.
-        """
-        if self.instance is not None:
-            return self.instance() if isinstance(self.instance, type) else self.instance
-        found = _resolve(self.target)
-        if not isinstance(found, type):
-            if self.options:
-                from functools import partial
-
-                return partial(found, **self.options)
-            return found
-        try:
-            return found(**self.options)
-        except (TypeError, ValueError) as error:
-            raise RecipeError(
-                f"{self.target} can't be made", found=f"{dict(self.options)}: {error}"
-            ) from error
-
-    def to_data(self) -> dict[str, Any]:
-        """The component as JSON data.
-
-        Raises:
-            RecipeError: It holds an object that can't be made again.
-        """
-        if self.instance is not None:
-            raise RecipeError(
-                f"the recipe holds an object of {self.target} that can't be written as data",
-                hint="define the class in a module and give it a method recipe_options() that returns its
-                keyword" " arguments, or name it: Component('package.module:Class', {...})",
-            )
-        return {"target": self.target, "options": dict(self.options)}
 
 
 @dataclass(frozen=True)
@@ -166,7 +68,7 @@ class MemoryOptions:
         object.__setattr__(self, "arena_limits", limits)
 
     def __hash__(self) -> int:
-        return hash(_canonical(dataclasses.asdict(self)))
+        return hash(canonical(dataclasses.asdict(self)))
 
 
 @dataclass(frozen=True)
@@ -186,7 +88,8 @@ class Edit:
     def __post_init__(self) -> None:
         if self.kind not in self.KINDS:
             raise RecipeError("unknown kind of edit", expected=" or ".join(self.KINDS), found=repr(self.kind))
-        nodes = (self.nodes,) if isinstance(self.nodes, str) else tuple(self.nodes)
+        given: Any = self.nodes
+        nodes = (given,) if isinstance(given, str) else tuple(given)
         if not nodes or not all(isinstance(node, str) for node in nodes):
             raise RecipeError("an edit names the exported nodes that it is about", found=repr(self.nodes))
         object.__setattr__(self, "nodes", nodes)
@@ -216,8 +119,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
-        set_(self, "partitioner", _components(self.partitioner))
-        set_(self, "passes", _components(self.passes))
+        set_(self, "partitioner", components(self.partitioner))
+        set_(self, "passes", components(self.passes))
         set_(self, "edge", _options(EdgeOptions, self.edge, "edge"))
         set_(self, "memory", _options(MemoryOptions, self.memory, "memory"))
         edits = (self.edits,) if isinstance(self.edits, Edit) else tuple(self.edits)
@@ -236,7 +139,7 @@ class Recipe:
         Raises:
             RecipeError: There is no such field, or it refuses the value.
         """
-        _check_fields(Recipe, changes)
+        check_fields(Recipe, changes)
         return dataclasses.replace(self, **changes)
 
     def to_data(self) -> dict[str, Any]:
@@ -278,13 +181,13 @@ class Recipe:
         version = fields.pop("version", VERSION)
         if version != VERSION:
             raise RecipeError("the recipe is of another version", expected=str(VERSION), found=repr(version))
-        _check_fields(cls, fields)
+        check_fields(cls, fields)
         for name in ("partitioner", "passes"):
             if name in fields:
-                fields[name] = [_component_from(item, name) for item in _list(fields[name], name)]
+                fields[name] = [component_from(item, name) for item in _list(fields[name], name)]
         for name in ("quantizer", "calibration"):
             if fields.get(name) is not None:
-                fields[name] = _component_from(fields[name], name)
+                fields[name] = component_from(fields[name], name)
         if "edits" in fields:
             fields["edits"] = _list(fields["edits"], "edits")
         return cls(**fields)
@@ -316,45 +219,6 @@ class Recipe:
 _DEFAULT = Recipe()
 
 
-def _same_as_default(value: Any) -> bool:
-    try:
-        return bool(vars(type(value)()) == vars(value))
-    except Exception:  # whatever it is that the class needs, it was not made without arguments
-        return False
-
-
-def _resolve(target: str) -> Any:
-    module, _, path = target.partition(":")
-    try:
-        found: Any = importlib.import_module(module)
-        for name in path.split("."):
-            found = getattr(found, name)
-    except (ImportError, AttributeError) as error:
-        raise RecipeError(
-            f"{target} can't be found", found=str(error), hint="is its package installed?"
-        ) from error
-    return found
-
-
-def _components(value: Any) -> tuple[Component, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, str | Component) or not isinstance(value, Iterable):
-        value = (value,)
-    return tuple(Component.of(item) for item in value)
-
-
-def _component_from(data: Any, name: str) -> Component:
-    if isinstance(data, str):
-        return Component(data)
-    if not isinstance(data, dict):
-        raise RecipeError(f"`{name}` holds no component", expected="target and options", found=repr(data))
-    _check_fields(Component, data)
-    if "instance" in data or "target" not in data:
-        raise RecipeError(f"`{name}` holds no component", expected="target and options", found=repr(data))
-    return Component(**data)
-
-
 def _options(kind: Any, value: Any, name: str) -> Any:
     if isinstance(value, kind):
         return value
@@ -362,7 +226,7 @@ def _options(kind: Any, value: Any, name: str) -> Any:
         raise RecipeError(
             f"`{name}` is of the wrong kind", expected=kind.__name__, found=type(value).__name__
         )
-    _check_fields(kind, value)
+    check_fields(kind, value)
     try:
         made = kind(**value)
     except (TypeError, ValueError) as error:
@@ -378,42 +242,10 @@ def _options(kind: Any, value: Any, name: str) -> Any:
     return made
 
 
-def _check_fields(kind: Any, given: Iterable[str]) -> None:
-    known = [item.name for item in dataclasses.fields(kind)]
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        import difflib
-
-        near = difflib.get_close_matches(unknown[0], known, n=1)
-        raise RecipeError(
-            f"{kind.__name__} has no field `{unknown[0]}`",
-            expected=", ".join(known),
-            found=", ".join(unknown),
-            hint=f"did you mean `{near[0]}`?" if near else None,
-        )
-
-
 def _list(value: Any, name: str) -> list[Any]:
     if not isinstance(value, list):
         raise RecipeError(f"`{name}` is a list", found=type(value).__name__)
     return value
-
-
-def _check_json(value: Any, where: str) -> None:
-    if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            raise RecipeError(f"{where} have a key that is no text", found=repr(value))
-        for item in value.values():
-            _check_json(item, where)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _check_json(item, where)
-    elif not isinstance(value, _JSON_SCALARS):
-        raise RecipeError(f"{where} hold what JSON can't", expected="JSON values", found=repr(value))
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
 
 
 def _to_data(value: Any) -> Any:

@@ -77,7 +77,7 @@ class ONet(nn.Module):
         self.dense6_3 = nn.Linear(256, 10)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Crops `(N, 3, 48, 48)` -> offsets `(N, 4)`, landmarks `(N, 10)` (x, then y), probabilities `(N, 2)`."""
+        """Crops `(N, 3, 48, 48)` -> offsets `(N, 4)`, landmarks (x, then y) `(N, 10)`, scores `(N, 2)`."""
         x = nn.functional.max_pool2d(self.prelu1(self.conv1(x)), 3, 2, ceil_mode=True)
         x = nn.functional.max_pool2d(self.prelu2(self.conv2(x)), 3, 2, ceil_mode=True)
         x = nn.functional.max_pool2d(self.prelu3(self.conv3(x)), 2, 2, ceil_mode=True)

@@ -1,0 +1,95 @@
+"""Lowering Workbench: look at, change, replay and run every stage between a PyTorch model and its program.
+
+`import workbench as wb`. Names are loaded when they are first used, so that the import itself is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench import errors as errors
+    from workbench import runtime as runtime
+    from workbench.backends import BackendDetails as BackendDetails
+    from workbench.backends import CompileSpec as CompileSpec
+    from workbench.backends import DelegationSpec as DelegationSpec
+    from workbench.backends import LoweredBackendModule as LoweredBackendModule
+    from workbench.backends import Partitioner as Partitioner
+    from workbench.backends import PartitionResult as PartitionResult
+    from workbench.backends import PreprocessResult as PreprocessResult
+    from workbench.backends import to_backend as to_backend
+    from workbench.compare import Comparison as Comparison
+    from workbench.compare import compare as compare
+    from workbench.component import Component as Component
+    from workbench.edge.config import EdgeCompileConfig as EdgeCompileConfig
+    from workbench.emit.config import ExecutorchBackendConfig as ExecutorchBackendConfig
+    from workbench.errors import WorkbenchError as WorkbenchError
+    from workbench.export import export as export
+    from workbench.inspector import Inspector as Inspector
+    from workbench.lowering import Lowering as Lowering
+    from workbench.lowering import Run as Run
+    from workbench.lowering import lower as lower
+    from workbench.managers import EdgeProgramManager as EdgeProgramManager
+    from workbench.managers import ExecutorchProgramManager as ExecutorchProgramManager
+    from workbench.managers import to_edge as to_edge
+    from workbench.managers import to_edge_transform_and_lower as to_edge_transform_and_lower
+    from workbench.opened import OpenedProgram as OpenedProgram
+    from workbench.opened import open as open
+    from workbench.recipe import EdgeOptions as EdgeOptions
+    from workbench.recipe import Edit as Edit
+    from workbench.recipe import MemoryOptions as MemoryOptions
+    from workbench.recipe import Recipe as Recipe
+
+__version__ = "0.1.0"
+
+# Public name -> the module that it comes from.
+_HOME = {
+    "BackendDetails": "backends",
+    "Comparison": "compare",
+    "CompileSpec": "backends",
+    "Component": "component",
+    "DelegationSpec": "backends",
+    "EdgeCompileConfig": "edge.config",
+    "EdgeOptions": "recipe",
+    "EdgeProgramManager": "managers",
+    "Edit": "recipe",
+    "ExecutorchBackendConfig": "emit.config",
+    "ExecutorchProgramManager": "managers",
+    "Inspector": "inspector",
+    "Lowering": "lowering",
+    "LoweredBackendModule": "backends",
+    "MemoryOptions": "recipe",
+    "OpenedProgram": "opened",
+    "PartitionResult": "backends",
+    "Partitioner": "backends",
+    "PreprocessResult": "backends",
+    "Recipe": "recipe",
+    "Run": "lowering",
+    "WorkbenchError": "errors",
+    "compare": "compare",
+    "export": "export",
+    "lower": "lowering",
+    "open": "opened",
+    "to_backend": "backends",
+    "to_edge": "managers",
+    "to_edge_transform_and_lower": "managers",
+}
+_MODULES = ("errors", "runtime")
+
+__all__ = [*sorted(_HOME), *_MODULES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"workbench.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"workbench.{name}")
+    else:
+        raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
