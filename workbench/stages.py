@@ -1,0 +1,311 @@
+"""The frozen stages that a model passes through on its way to a program.
+
+    Exported -> Edge -> Partitioned -> Lowered -> Planned -> Program
+
+A stage owns a private copy of its graphs; weights are shared between stages and never written. Nothing of a
+stage can be assigned, `exported_program()` hands out copies, and `fingerprint` with `intact()` proves it.
+
+This module imports nothing of the workbench. How a stage looks in a notebook is decided by a hook
+(`set_views`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import torch
+    from torch.export import ExportedProgram
+
+__all__ = ["Edge", "Exported", "Lowered", "Partitioned", "Planned", "Program", "Stage", "Views", "set_views"]
+
+
+class Views(Protocol):
+    """What displays stages: `workbench.display`, or a package of widgets in its place."""
+
+    def mimebundle(self, stage: Stage) -> dict[str, Any]:
+        """The representations of a stage, by MIME type."""
+
+    def table(self, stage: Stage) -> pd.DataFrame:
+        """The rows of a stage: its nodes, tensors or instructions."""
+
+
+_views: Views | None = None
+
+
+def set_views(views: Views) -> None:
+    """Make this object answer for how stages look."""
+    global _views
+    _views = views
+
+
+class Stage:
+    """One stage of one model.
+
+    Attributes:
+        name: The stage's name, for tables and errors.
+        methods: Names of the program's methods.
+    """
+
+    name: ClassVar[str]
+    __slots__ = ("_copy", "_fingerprint", "_programs")
+
+    _programs: Mapping[str, ExportedProgram]
+    _copy: Callable[[ExportedProgram], ExportedProgram]
+    _fingerprint: str | None
+
+    def __init__(
+        self,
+        programs: Mapping[str, ExportedProgram],
+        *,
+        copy: Callable[[ExportedProgram], ExportedProgram],
+    ) -> None:
+        self._freeze(_programs=MappingProxyType(dict(programs)), _copy=copy, _fingerprint=None)
+
+    def _freeze(self, **values: Any) -> None:
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        raise AttributeError(f"a stage is frozen: change the recipe and lower again ({self.name}.{key})")
+
+    def __delattr__(self, key: str) -> None:
+        raise AttributeError(f"a stage is frozen: change the recipe and lower again ({self.name}.{key})")
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names of the methods."""
+        return tuple(self._programs)
+
+    def exported_program(self, method: str = "forward") -> ExportedProgram:
+        """A copy of a method's graph with the same weights; changing the copy does not change the stage.
+
+        Raises:
+            KeyError: There is no such method.
+        """
+        return self._copy(self._programs[method])
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the stage's content: graphs, metadata, and the bytes of the weights. Computed once."""
+        if self._fingerprint is None:
+            self._freeze(_fingerprint=self._measure())
+        assert self._fingerprint is not None
+        return self._fingerprint
+
+    def intact(self) -> bool:
+        """Whether the content, measured again, still has the fingerprint."""
+        return self.fingerprint == self._measure()
+
+    def _measure(self) -> str:
+        digest = hashlib.blake2b(self.name.encode(), digest_size=16)
+        for method, program in self._programs.items():
+            digest.update(method.encode())
+            _digest_program(digest, program)
+        for part in self._parts():
+            digest.update(part)
+        return digest.hexdigest()
+
+    def _parts(self) -> Iterator[bytes]:
+        """What else belongs to the content of this stage."""
+        yield from ()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The stage as a table: its nodes, with what the stage adds to them."""
+        if _views is None:
+            raise RuntimeError("import workbench.display first: it draws the stages")
+        return _views.table(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        del include, exclude  # the notebook filters what it is given
+        return _views.mimebundle(self) if _views is not None else {"text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{method}: {len(p.graph.nodes)} nodes" for method, p in self._programs.items())
+        return f"<{self.name} {sizes}>"
+
+
+class Exported(Stage):
+    """What `torch.export` captured."""
+
+    name = "Exported"
+    __slots__ = ()
+
+
+class Edge(Stage):
+    """The program in the edge dialect: core ATen operators, functional, with explicit dimension orders."""
+
+    name = "Edge"
+    __slots__ = ()
+
+
+class Partitioned(Stage):
+    """The edge program with a tag on each node that a backend shall run.
+
+    Attributes:
+        tags: By method, from each tag to its backend and settings.
+        reasons: By method, for each node that is left behind, why.
+    """
+
+    name = "Partitioned"
+    __slots__ = ("reasons", "tags")
+
+    tags: Mapping[str, Mapping[str, Any]]
+    reasons: Mapping[str, tuple[Any, ...]]
+
+    def __init__(
+        self,
+        programs: Mapping[str, ExportedProgram],
+        *,
+        copy: Callable[[ExportedProgram], ExportedProgram],
+        tags: Mapping[str, Mapping[str, Any]],
+        reasons: Mapping[str, tuple[Any, ...]],
+    ) -> None:
+        super().__init__(programs, copy=copy)
+        frozen = {method: MappingProxyType(dict(known)) for method, known in tags.items()}
+        self._freeze(tags=MappingProxyType(frozen), reasons=MappingProxyType(dict(reasons)))
+
+    def _parts(self) -> Iterator[bytes]:
+        for method, known in self.tags.items():
+            yield repr((method, sorted((tag, str(spec)) for tag, spec in known.items()))).encode()
+        for method, reasons in self.reasons.items():
+            yield repr((method, [str(reason) for reason in reasons])).encode()
+
+
+class Lowered(Stage):
+    """The program in which each partition has become the call of a delegate."""
+
+    name = "Lowered"
+    __slots__ = ()
+
+
+class Planned(Stage):
+    """The program in the form that is emitted: out variants, views without copies, a place for each tensor.
+
+    Attributes:
+        report: The memory plan's report.
+        emitted: What the emitter made: the program's model, debug handles, delegates.
+    """
+
+    name = "Planned"
+    __slots__ = ("emitted", "report")
+
+    report: Any
+    emitted: Any
+
+    def __init__(
+        self,
+        programs: Mapping[str, ExportedProgram],
+        *,
+        copy: Callable[[ExportedProgram], ExportedProgram],
+        report: Any,
+        emitted: Any,
+    ) -> None:
+        super().__init__(programs, copy=copy)
+        self._freeze(report=report, emitted=emitted)
+
+
+class Program(Stage):
+    """The program as a file.
+
+    Attributes:
+        emitted: What it was written from.
+        serialized: The file's segments; `buffer` joins them.
+    """
+
+    name = "Program"
+    __slots__ = ("emitted", "serialized")
+
+    emitted: Any
+    serialized: Any
+
+    def __init__(self, *, emitted: Any, serialized: Any) -> None:
+        super().__init__({}, copy=_no_graph)
+        self._freeze(emitted=emitted, serialized=serialized)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names of the methods."""
+        return tuple(method.name for method in self.emitted.program.methods)
+
+    @property
+    def buffer(self) -> bytes:
+        """The bytes of the `.pte` file."""
+        return bytes(self.serialized.buffer)
+
+    def save(self, path: Any) -> None:
+        """Write the `.pte` file; the weights go from memory to the file without a copy."""
+        with open(path, "wb") as file:
+            self.serialized.write_to_file(file)
+
+    def _parts(self) -> Iterator[bytes]:
+        yield self.serialized.buffer
+
+    def __repr__(self) -> str:
+        return f"<Program {', '.join(self.methods)}: {len(self.serialized.buffer):,} bytes>"
+
+
+def _no_graph(program: ExportedProgram) -> ExportedProgram:
+    return program
+
+
+def _digest_program(digest: Any, program: ExportedProgram) -> None:
+    _digest_graph(digest, program.graph_module)
+    digest.update(
+        repr((program.graph_signature, sorted(map(str, program.range_constraints.items())))).encode()
+    )
+    tables: tuple[Mapping[str, Any], ...] = (program.state_dict, program.constants)
+    for table in tables:
+        for key, tensor in table.items():
+            digest.update(key.encode())
+            _digest_value(digest, tensor)
+
+
+def _digest_graph(digest: Any, graph_module: torch.fx.GraphModule) -> None:
+    import torch
+
+    for node in graph_module.graph.nodes:
+        meta = node.meta
+        shown = tuple(str(meta.get(key)) for key in ("delegation_tag", "debug_handle", "source_handles"))
+        line = (
+            node.op,
+            node.name,
+            str(node.target),
+            str(node.args),
+            str(node.kwargs),
+            _shape(meta.get("val")),
+        )
+        digest.update(repr((line, shown)).encode())
+        if node.op == "get_attr":
+            inner = getattr(graph_module, str(node.target).rpartition(".")[2], None)
+            if isinstance(inner, torch.fx.GraphModule):
+                _digest_graph(digest, inner)
+            elif inner is not None:
+                _digest_value(digest, inner)
+
+
+def _digest_value(digest: Any, value: Any) -> None:
+    import torch
+
+    blob = getattr(value, "processed_bytes", None)
+    if isinstance(blob, bytes):
+        digest.update(blob)
+    elif isinstance(value, torch.Tensor):
+        flat = value.detach()
+        digest.update(repr((value.dtype, tuple(value.shape), value.stride())).encode())
+        if flat.numel() and flat.layout is torch.strided:
+            dense = flat if flat.is_contiguous() else flat.contiguous()
+            digest.update(dense.reshape(-1).view(torch.uint8).numpy().data)
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "(" + ", ".join(_shape(item) for item in value) + ")"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{value.dtype}{tuple(map(str, value.shape))}{tuple(map(str, value.stride()))}"
+    return str(value)
