@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+import torch
 from torch.export import ExportedProgram
-from torch.fx import GraphModule
+from torch.export.graph_signature import OutputKind
+from torch.fx import GraphModule, Node
 
 from workbench import provenance
 from workbench.backends.base import (
@@ -76,6 +78,7 @@ def _(
     backend_id: str, edge_program: ExportedProgram, compile_specs: list[CompileSpec]
 ) -> LoweredBackendModule:
     backend = get_backend(backend_id)
+    _check_results(backend_id, edge_program)
     original = flat_program(edge_program)
     ensure_debug_handles(original)
     result = _guarded(backend_id, "", backend.preprocess, copy_program(original), compile_specs)
@@ -100,6 +103,22 @@ def _(
 @to_backend.register
 def _(spec: MethodProgramsPartitionerSpec) -> dict[str, ExportedProgram]:
     return _to_backend_methods(spec.method_to_edge_program, spec.method_to_partitioner)
+
+
+def _check_results(backend_id: str, program: ExportedProgram) -> None:
+    """A delegate returns tensors, and writes no inputs."""
+    results: Any = program.graph.output_node().args[0]
+    for spec, result in zip(program.graph_signature.output_specs, results, strict=True):
+        value = result.meta.get("val") if isinstance(result, Node) else result
+        if not isinstance(value, torch.Tensor) or spec.kind == OutputKind.USER_INPUT_MUTATION:
+            writes = spec.kind == OutputKind.USER_INPUT_MUTATION
+            raise PartitionError(
+                f"a whole module for '{backend_id}' must return tensors and leave its inputs alone",
+                stage="lower",
+                node=result.name if isinstance(result, Node) else None,
+                found=f"the input '{spec.target}' is written" if writes else f"the result {result!r}",
+                hint="lower a part of the module with a partitioner",
+            )
 
 
 def why_not(program: ExportedProgram) -> list[WhyNot]:

@@ -1,6 +1,4 @@
-"""Edits of a partition by hand:
-
-assign, erase, merge, split. Each is checked before it is made, and none is lost.
+"""Edits of a partition by hand (assign, erase, merge, split): checked before they are made, none lost.
 
 An edit names nodes by their source handles, so that it can be replayed on the same model later.
 `apply_edits` makes those that are legal, in order, and reports for each what was asked for and what was done.

@@ -14,7 +14,7 @@ from workbench.errors import PartitionError
 if TYPE_CHECKING:
     from workbench.backends.base import CompileSpec
     from workbench.backends.named_data import NamedDataStoreOutput
-    from workbench.emit import Program
+    from workbench.emit.ir import Program
 
 __all__ = ["LoweredBackendModule"]
 

@@ -40,7 +40,7 @@ def standalone_program(lowered: LoweredBackendModule) -> ExportedProgram:
         node.meta = dict(source.meta)
         arguments.append(node)
     call = graph.call_function(executorch_call_delegate, (graph.get_attr("lowered_module_0"), *arguments))
-    results = zip(signature.output_specs, original.graph.output_node().args[0], strict=True)  # type: ignore[arg-type]
+    results = zip(signature.output_specs, original.graph.output_node().args[0], strict=True)
     returned = [node for spec, node in results if spec.kind == OutputKind.USER_OUTPUT]
     call.meta["val"] = tuple(node.meta["val"] for node in returned)
     elements, outputs = [], []

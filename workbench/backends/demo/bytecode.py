@@ -20,7 +20,7 @@ from enum import IntEnum
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind
+from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import has_free_symbols
 
@@ -190,6 +190,7 @@ def compile_program(
         PartitionError: The program holds what the backend can't run.
     """
     max_rank = max_rank_of(compile_specs)
+    _check_stateless(backend_id, program)
     writer = _Writer()
     number_of = _declare_values(backend_id, program, writer)
     handles = DelegateMappingBuilder()
@@ -242,6 +243,8 @@ def _declare_values(backend_id: str, program: ExportedProgram, writer: _Writer) 
         number = writer.value(_Kind.OUTPUT, node.meta["val"].shape)
         if node.op == "call_function":
             numbers.setdefault(node, number)
+    for node in (n for n in program.graph.nodes if n.op == "get_attr"):
+        numbers[node] = writer.constant(getattr(program.graph_module, str(node.target)))
     for node in placeholders:
         if node not in numbers:
             _check_boundary(backend_id, node)
@@ -249,6 +252,18 @@ def _declare_values(backend_id: str, program: ExportedProgram, writer: _Writer) 
             table = program.state_dict if target in program.state_dict else program.constants
             numbers[node] = writer.constant(table[target])
     return numbers
+
+
+def _check_stateless(backend_id: str, program: ExportedProgram) -> None:
+    for spec in program.graph_signature.output_specs:
+        if spec.kind != OutputKind.USER_OUTPUT:
+            raise PartitionError(
+                f"the backend '{backend_id}' keeps no state",
+                stage="lower",
+                node=getattr(spec.arg, "name", None),
+                found=f"a program that writes '{spec.target}'",
+                hint="leave the buffer out of the partition",
+            )
 
 
 def _results(program: ExportedProgram) -> tuple[object, ...]:
