@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.errors import RecipeError
 
-__all__ = ["Component", "canonical", "check_fields", "component_from", "components"]
+__all__ = ["Component", "canonical", "check_fields", "check_json", "component_from", "components"]
 
 _JSON_SCALARS = (str, int, float, bool, type(None))
 
@@ -42,7 +42,7 @@ class Component:
                 found=repr(self.target),
             )
         if self.instance is None:
-            _check_json(self.options, f"the options of {self.target}")
+            check_json(self.options, f"the options of {self.target}")
         object.__setattr__(self, "options", dict(self.options))
 
     def __hash__(self) -> int:
@@ -168,15 +168,16 @@ def check_fields(kind: Any, given: Iterable[str]) -> None:
         )
 
 
-def _check_json(value: Any, where: str) -> None:
+def check_json(value: Any, where: str) -> None:
+    """Refuse values that JSON can't hold; raises `RecipeError`."""
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise RecipeError(f"{where} have a key that is no text", found=repr(value))
         for item in value.values():
-            _check_json(item, where)
+            check_json(item, where)
     elif isinstance(value, list | tuple):
         for item in value:
-            _check_json(item, where)
+            check_json(item, where)
     elif not isinstance(value, _JSON_SCALARS):
         raise RecipeError(f"{where} hold what JSON can't", expected="JSON values", found=repr(value))
 

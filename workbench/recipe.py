@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from workbench.component import Component, canonical, check_fields, component_from, components
+from workbench.component import Component, canonical, check_fields, check_json, component_from, components
 from workbench.errors import RecipeError
 
 __all__ = ["Component", "EdgeOptions", "Edit", "MemoryOptions", "Recipe"]
@@ -73,26 +73,39 @@ class MemoryOptions:
 
 @dataclass(frozen=True)
 class Edit:
-    """One change made by hand to what the steps decided. Edits are replayed in order.
+    """One change made by hand to what a step decided; replayed in order, never lost in silence.
 
     Attributes:
-        kind: `"undelegate"`: nodes that a partitioner took stay with the runtime.
-        nodes: Names of nodes in the exported graph.
+        step: The step whose result is edited; so far `"partition"`.
+        data: The edit as JSON data, as the step understands it (`workbench.backends.edits.PartitionEdit`).
+        method: The method that is edited.
     """
 
-    KINDS: ClassVar[dict[str, str]] = {"undelegate": "partition"}
+    STEPS: ClassVar[tuple[str, ...]] = ("partition",)
 
-    kind: str
-    nodes: tuple[str, ...]
+    step: str
+    data: Mapping[str, Any]
+    method: str = "forward"
 
     def __post_init__(self) -> None:
-        if self.kind not in self.KINDS:
-            raise RecipeError("unknown kind of edit", expected=" or ".join(self.KINDS), found=repr(self.kind))
-        given: Any = self.nodes
-        nodes = (given,) if isinstance(given, str) else tuple(given)
-        if not nodes or not all(isinstance(node, str) for node in nodes):
-            raise RecipeError("an edit names the exported nodes that it is about", found=repr(self.nodes))
-        object.__setattr__(self, "nodes", nodes)
+        if self.step not in self.STEPS:
+            raise RecipeError(
+                "no such step can be edited", expected=" or ".join(self.STEPS), found=repr(self.step)
+            )
+        check_json(self.data, "the data of an edit")
+        object.__setattr__(self, "data", json.loads(canonical(self.data)))
+
+    def __hash__(self) -> int:
+        return hash((self.step, canonical(self.data), self.method))
+
+    @classmethod
+    def of(cls, value: Any) -> Edit:
+        """An edit from its JSON data, or from an object of the step's own type."""
+        if hasattr(value, "to_data") and hasattr(value, "step") and not isinstance(value, Edit):
+            return cls(value.step, value.to_data())
+        made = _options(cls, value, "edits")
+        assert isinstance(made, Edit)
+        return made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +136,8 @@ class Recipe:
         set_(self, "passes", components(self.passes))
         set_(self, "edge", _options(EdgeOptions, self.edge, "edge"))
         set_(self, "memory", _options(MemoryOptions, self.memory, "memory"))
-        edits = (self.edits,) if isinstance(self.edits, Edit) else tuple(self.edits)
-        set_(self, "edits", tuple(_options(Edit, edit, "edits") for edit in edits))
+        edits = tuple(self.edits) if isinstance(self.edits, list | tuple) else (self.edits,)
+        set_(self, "edits", tuple(Edit.of(edit) for edit in edits))
         for name in ("quantizer", "calibration"):
             value = getattr(self, name)
             set_(self, name, None if value is None else Component.of(value))
@@ -207,7 +220,7 @@ class Recipe:
         Args:
             step: `"edge"`, `"partition"` or `"plan"`; any other step depends on nothing.
         """
-        edits = tuple(edit for edit in self.edits if Edit.KINDS[edit.kind] == step)
+        edits = tuple(edit for edit in self.edits if edit.step == step)
         own = {
             "edge": (self.edge, self.passes, self.quantizer, self.calibration),
             "partition": (self.partitioner,),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 from torch.export import ExportedProgram
 from torch.fx import Node
@@ -42,6 +42,9 @@ class PartitionEdit:
         backend_id: For `assign` to a new tag: who shall run it.
         compile_specs: For `assign` to a new tag: the backend's settings.
     """
+
+    # The step of the pipeline that a recipe replays the edit in.
+    step: ClassVar[str] = "partition"
 
     action: str
     handles: tuple[int, ...] = ()

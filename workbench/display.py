@@ -1,0 +1,171 @@
+"""How stages look: the one hook between the workbench and what draws it.
+
+A package of widgets takes over with `register(views)`, or by being installed: the entry point group
+`lowering_workbench.views` names an object with the methods of `workbench.stages.Views`. Without one, a stage
+shows itself as a static picture of its modules (SVG, which code hosts and nbconvert can show) with a table
+behind it.
+"""
+
+from __future__ import annotations
+
+import html
+from importlib.metadata import entry_points
+from typing import Any
+
+import pandas as pd
+from torch.fx import Node
+
+from workbench import provenance
+from workbench.stages import Partitioned, Planned, Program, Stage, Views, set_views
+from workbench.svg import bars
+
+__all__ = ["ENTRY_POINT_GROUP", "StaticViews", "node_table", "register"]
+
+ENTRY_POINT_GROUP = "lowering_workbench.views"
+_SHOWN_ROWS = 30
+
+
+class StaticViews:
+    """The views without widgets."""
+
+    def mimebundle(self, stage: Stage) -> dict[str, Any]:
+        """An HTML representation with an SVG in it, and plain text."""
+        if isinstance(stage, Program):
+            picture = bars(_segments(stage), unit="bytes")
+        elif isinstance(stage, Planned):
+            picture = bars(_arenas(stage), unit="bytes")
+        else:
+            picture = bars(_operators(stage), unit="nodes")
+        table = self.table(stage)
+        rows = table.head(_SHOWN_ROWS).to_html(border=0, index=False, max_cols=12)
+        more = len(table) - _SHOWN_ROWS
+        rest = f"<p>and {more} more rows: <code>.table</code></p>" if more > 0 else ""
+        title = html.escape(repr(stage).strip("<>"))
+        body = (
+            f"<div><p><b>{title}</b></p>{picture}"
+            f"<details><summary>{len(table)} rows</summary>{rows}{rest}</details></div>"
+        )
+        return {
+            "text/html": body,
+            "text/plain": f"{stage!r}\n{table.head(_SHOWN_ROWS).to_string(index=False)}",
+        }
+
+    def table(self, stage: Stage) -> pd.DataFrame:
+        """The rows of a stage."""
+        if isinstance(stage, Program):
+            return instruction_table(stage)
+        frames = [node_table(stage, method) for method in stage.methods]
+        table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        if isinstance(stage, Planned):
+            return _with_plan(table, stage)
+        return _with_partition(table, stage) if isinstance(stage, Partitioned) else table
+
+
+def register(views: Views) -> None:
+    """Let another object draw the stages from now on."""
+    set_views(views)
+
+
+def node_table(stage: Stage, method: str = "forward") -> pd.DataFrame:
+    """One row per node of a method, control-flow branches included.
+
+    Columns: method, node, op, shape (symbolic sizes as text), dtype, module (path), source (`file:line`),
+    handles (tuple of source handles).
+    """
+    program = stage._programs[method]
+    known = provenance.source_map(program)
+    rows = []
+    for node in provenance.nodes_of(program.graph_module):
+        own = provenance.handles(node)
+        shape, dtype = _tensor(node.meta.get("val"))
+        path, source = provenance.module_path(node)[0], provenance.source_line(node)
+        if (not path or source is None) and own:
+            origins = known.resolve(own)
+            path = path or next((origin.module_path for origin in origins if origin.module_path), "")
+            source = source or next((origin.source for origin in origins if origin.source), None)
+        rows.append(
+            (method, node.name, _operator(node), shape, dtype, path, source or "", tuple(sorted(own)))
+        )
+    columns = ["method", "node", "op", "shape", "dtype", "module", "source", "handles"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def instruction_table(stage: Program) -> pd.DataFrame:
+    """One row per instruction of a program: method, index, kind, operator or delegate, arguments."""
+    from workbench.stages import describe_instructions
+
+    return pd.DataFrame(
+        describe_instructions(stage), columns=["method", "index", "kind", "name", "arguments"]
+    )
+
+
+def _with_partition(table: pd.DataFrame, stage: Partitioned) -> pd.DataFrame:
+    tags: dict[tuple[str, str], str] = {}
+    reasons: dict[tuple[str, str], str] = {}
+    for method in stage.methods:
+        for node in provenance.nodes_of(stage._programs[method].graph_module):
+            if (tag := node.meta.get("delegation_tag")) is not None:
+                tags[method, node.name] = str(tag)
+        for reason in stage.reasons.get(method, ()):
+            text = reason.reason + (f"; eligible if {reason.eligible_if}" if reason.eligible_if else "")
+            reasons[method, reason.node] = text
+    keys = list(zip(table["method"], table["node"], strict=True))
+    return table.assign(
+        tag=[tags.get(key, "") for key in keys], why_not=[reasons.get(key, "") for key in keys]
+    )
+
+
+def _with_plan(table: pd.DataFrame, stage: Planned) -> pd.DataFrame:
+    report = stage.report
+    plan = report.table() if callable(getattr(report, "table", None)) else getattr(report, "table", None)
+    return plan if isinstance(plan, pd.DataFrame) else table
+
+
+def _operator(node: Node) -> str:
+    if node.op == "call_function":
+        return (
+            str(getattr(node.target, "__name__", node.target))
+            if not hasattr(node.target, "_schema")
+            else str(node.target)
+        )
+    return node.op
+
+
+def _tensor(value: Any) -> tuple[str, str]:
+    if isinstance(value, list | tuple):
+        shapes = [_tensor(item) for item in value]
+        return "; ".join(shape for shape, _ in shapes), "; ".join(dtype for _, dtype in shapes)
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return "(" + ", ".join(map(str, value.shape)) + ")", str(value.dtype).removeprefix("torch.")
+    return "", type(value).__name__ if value is not None else ""
+
+
+def _operators(stage: Stage) -> list[tuple[str, int]]:
+    counts: dict[str, int] = {}
+    for program in stage._programs.values():
+        for node in provenance.nodes_of(program.graph_module):
+            if node.op == "call_function":
+                counts[_operator(node)] = counts.get(_operator(node), 0) + 1
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _arenas(stage: Planned) -> list[tuple[str, int]]:
+    sizes = []
+    for method in stage.emitted.program.methods:
+        for arena, size in enumerate(method.arena_sizes):
+            if arena > 0:
+                sizes.append((f"{method.name}: arena {arena}", int(size)))
+    return sizes
+
+
+def _segments(stage: Program) -> list[tuple[str, int]]:
+    return [(str(name), int(size)) for name, size in stage.serialized.sizes().items()]
+
+
+def _installed() -> Views:
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        return point.load()  # type: ignore[no-any-return]
+    return StaticViews()
+
+
+register(_installed())

@@ -1,0 +1,331 @@
+"""The only ordered list of the steps between a model and its program.
+
+A step is a pure function of the stage before it and its part of the recipe. It runs again only if one of them
+changed: the stage by its fingerprint, the part of the recipe by comparison. Fingerprints are measured only
+when something is lowered a second time, so that a first lowering costs nothing extra.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from torch.export import ExportedProgram
+
+from workbench import display as display  # it makes the stages show themselves
+from workbench import managers
+from workbench.backends import PartitionResult, lower_partitions, partition
+from workbench.backends.base import Partitioner
+from workbench.backends.edits import PartitionEdit, apply_edits
+from workbench.backends.programs import copy_program
+from workbench.edge.config import EdgeCompileConfig
+from workbench.emit import ExecutorchBackendConfig, MemoryPlanning, emit
+from workbench.errors import RecipeError, WorkbenchError
+from workbench.export import export
+from workbench.recipe import Edit, Recipe
+from workbench.serialize import write_program
+from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Stage
+
+__all__ = ["STEPS", "Result", "Step", "capture", "run"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One arrow between two stages.
+
+    Attributes:
+        name: Short name: the key of its part of the recipe, and of its result.
+        doing: What is shown while it runs.
+        function: The stage before and the recipe -> the stage.
+        depends: The stage before and the recipe -> what the step depends on beside the stage, comparable.
+    """
+
+    name: str
+    doing: str
+    function: Callable[[Any, Recipe], Stage]
+    depends: Callable[[Any, Recipe], Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run of the pipeline made.
+
+    Attributes:
+        recipe: The recipe that was followed.
+        stages: By step name, `"export"` first.
+        depends: By step name, what the step depended on beside its input.
+        seconds: By step name, how long it took; only of the steps that ran.
+    """
+
+    recipe: Recipe
+    stages: Mapping[str, Stage]
+    depends: Mapping[str, Any] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def ran(self) -> tuple[str, ...]:
+        """The steps that ran, in order; the others kept the stage of the result before."""
+        return tuple(self.seconds)
+
+
+def capture(
+    model: Any,
+    example_inputs: tuple[Any, ...] = (),
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    progress: bool | None = None,
+) -> tuple[Exported, float]:
+    """Export a model.
+
+    Args:
+        model: A module, TorchScript, an exported program, the path of a saved one, or several exported
+            programs by method name.
+        example_inputs: Positional example inputs.
+        kwargs: Keyword example inputs.
+        dynamic_shapes: As of `torch.export.export`.
+        progress: Show what runs; by default on a terminal and in a notebook.
+
+    Returns:
+        The stage, and how many seconds it took.
+
+    Raises:
+        ExportError: The model can't be captured.
+    """
+    start = time.perf_counter()
+    with _shown(progress, 1) as announce:
+        announce("exporting")
+        if isinstance(model, Mapping):
+            programs = {name: _captured(item, (), None, None) for name, item in model.items()}
+        else:
+            programs = {"forward": _captured(model, example_inputs, kwargs, dynamic_shapes)}
+    return Exported(programs, copy=copy_program), time.perf_counter() - start
+
+
+def run(
+    exported: Exported, recipe: Recipe, *, before: Result | None = None, progress: bool | None = None
+) -> Result:
+    """Run the steps from an exported program to the file.
+
+    Args:
+        exported: The first stage.
+        recipe: The choices.
+        before: A result whose stages are kept where nothing that they depend on changed.
+        progress: Show what runs; by default on a terminal and in a notebook.
+
+    Raises:
+        WorkbenchError: A step failed; the kind tells which sort, the field `stage` where.
+    """
+    _check(recipe)
+    stages: dict[str, Stage] = {"export": exported}
+    depends: dict[str, Any] = {}
+    seconds: dict[str, float] = {}
+    last: Stage = exported
+    previous = "export"
+    with _shown(progress, len(STEPS)) as announce:
+        for step in STEPS:
+            announce(step.doing)
+            depends[step.name] = step.depends(last, recipe)
+            known = _kept(step, previous, last, depends[step.name], before)
+            if known is None:
+                start = time.perf_counter()
+                known = _ran(step, last, recipe)
+                seconds[step.name] = time.perf_counter() - start
+            last = stages[step.name] = known
+            previous = step.name
+    return Result(recipe, MappingProxyType(stages), MappingProxyType(depends), MappingProxyType(seconds))
+
+
+def _captured(model: Any, args: Any, kwargs: Any, dynamic_shapes: Any) -> ExportedProgram:
+    inputs = args if isinstance(args, tuple) else (args,)
+    if isinstance(args, list):
+        inputs = tuple(args)
+    program = export(model, inputs, kwargs, dynamic_shapes)
+    # The caller's own program stays the caller's: the stage works on a copy of its graph.
+    return copy_program(program) if isinstance(model, ExportedProgram) else program
+
+
+def _kept(step: Step, previous: str, stage: Stage, depends: Any, before: Result | None) -> Stage | None:
+    """The stage of the result before, if the step would make it again."""
+    if before is None or before.depends.get(step.name) != depends:
+        return None
+    known = before.stages.get(previous)
+    if known is not stage and (known is None or known.fingerprint != stage.fingerprint):
+        return None
+    return before.stages.get(step.name)
+
+
+def _ran(step: Step, stage: Stage, recipe: Recipe) -> Stage:
+    try:
+        return step.function(stage, recipe)
+    except WorkbenchError as error:
+        error.stage = error.stage or step.name
+        raise
+
+
+def _check(recipe: Recipe) -> None:
+    if recipe.quantizer is not None:
+        raise RecipeError(
+            "this version does not quantize",
+            found=f"quantizer={recipe.quantizer.target}",
+            hint="quantize the exported program with torchao and lower the result",
+        )
+
+
+# ---- the steps ---------------------------------------------------------------------------------------------
+
+
+def _edge_config(recipe: Recipe) -> EdgeCompileConfig:
+    options = recipe.edge
+    return EdgeCompileConfig(
+        _check_ir_validity=options.verify,
+        _skip_dim_order=not options.dim_order,
+        fold_batch_norm=options.fold_batch_norm,
+        fold_constants_limit=options.fold_constants_limit,
+    )
+
+
+def _partitioners(recipe: Recipe) -> list[Partitioner]:
+    made = []
+    for component in recipe.partitioner:
+        found = component.make()
+        if not isinstance(found, Partitioner):
+            raise RecipeError(
+                f"{component.target} makes no partitioner",
+                expected="an object of a subclass of Partitioner",
+                found=type(found).__name__,
+            )
+        made.append(found)
+    return made
+
+
+def _edge(stage: Exported, recipe: Recipe) -> Edge:
+    partitioners = _partitioners(recipe)
+    chosen = dict.fromkeys(stage.methods, partitioners) if partitioners else {}
+    manager = managers._edge_manager(dict(stage._programs), None, _edge_config(recipe), chosen)
+    passes = [component.make() for component in recipe.passes]
+    if passes:
+        manager = manager.transform(passes)
+    programs = {name: manager.exported_program(name) for name in stage.methods}
+    return Edge(programs, copy=copy_program)
+
+
+def _edge_depends(stage: Exported, recipe: Recipe) -> Any:
+    partitioners = _partitioners(recipe)
+    kept = [managers._preserved(program, partitioners) for program in stage._programs.values()]
+    return recipe.part("edge"), kept
+
+
+def _partition(stage: Edge, recipe: Recipe) -> Partitioned:
+    """Each partitioner sees what the ones before it left; all but the last one's parts are lowered here."""
+    programs = dict(stage._programs)
+    results = {name: PartitionResult(copy_program(program), {}) for name, program in programs.items()}
+    for turn, partitioner in enumerate(_partitioners(recipe)):
+        if turn > 0:
+            programs = lower_partitions(results)
+        results = {name: partition(program, partitioner) for name, program in programs.items()}
+    for edit in recipe.edits:
+        _edit(edit, results)
+    return Partitioned(
+        {name: result.tagged_exported_program for name, result in results.items()},
+        copy=copy_program,
+        tags={name: dict(result.partition_tags) for name, result in results.items()},
+        reasons={name: tuple(result.reasons) for name, result in results.items()},
+    )
+
+
+def _edit(edit: Edit, results: Mapping[str, PartitionResult]) -> None:
+    """Make one edit on the partitions, or say why it can't be made."""
+    wanted = PartitionEdit.from_data(edit.data)
+    if edit.method not in results:
+        raise RecipeError(
+            "an edit is about a method that is not there", found=edit.method, expected=", ".join(results)
+        )
+    outcome = apply_edits(results[edit.method], [wanted]).outcomes[0]
+    if not outcome.applied or outcome.missing:
+        raise RecipeError(
+            "an edit could not be honoured" + (f": {outcome.reason}" if outcome.reason else ""),
+            stage="partition",
+            expected=str(dict(edit.data)),
+            found=f"no operator with the handles {list(outcome.missing)}" if outcome.missing else None,
+            hint="lowering.edge.table shows the handles, lowering.partitioned.table the tags before the edit",
+        )
+
+
+def _lower(stage: Partitioned, recipe: Recipe) -> Lowered:
+    programs = dict(stage._programs)
+    tagged = {
+        name: PartitionResult(copy_program(program), dict(stage.tags[name]), list(stage.reasons[name]))
+        for name, program in programs.items()
+        if stage.tags[name] or stage.reasons[name]
+    }
+    if tagged:
+        programs.update(lower_partitions(tagged))
+    kept = [managers._preserved(p, _partitioners(recipe))[0] for p in programs.values()]
+    managers.EdgeProgramManager(
+        programs,
+        compile_config=_edge_config(recipe),
+        preserved=frozenset().union(*kept),
+        stage="lowered",
+    )
+    return Lowered(programs, copy=copy_program)
+
+
+def _plan(stage: Lowered, recipe: Recipe) -> Planned:
+    programs = {name: copy_program(program) for name, program in stage._programs.items()}
+    memory = recipe.memory
+    planning = MemoryPlanning(
+        planner=memory.planner,
+        alignment=memory.alignment,
+        plan_inputs=memory.plan_inputs,
+        plan_outputs=memory.plan_outputs,
+        arena_limits=dict(memory.arena_limits),
+    )
+    emitted = emit(programs, ExecutorchBackendConfig(memory_planning=planning))
+    return Planned(programs, copy=copy_program, report=emitted.memory_report, emitted=emitted)
+
+
+def _program(stage: Planned, recipe: Recipe) -> Program:
+    del recipe
+    return Program(emitted=stage.emitted, serialized=write_program(stage.emitted.program))
+
+
+def _by_name(name: str) -> Callable[[Any, Recipe], Any]:
+    return lambda stage, recipe: recipe.part(name)
+
+
+STEPS: tuple[Step, ...] = (
+    Step("edge", "to the edge dialect", _edge, _edge_depends),
+    Step("partition", "partitioning", _partition, _by_name("partition")),
+    Step("lower", "lowering to backends", _lower, lambda _, recipe: (recipe.edge, recipe.partitioner)),
+    Step("plan", "planning memory", _plan, _by_name("plan")),
+    Step("program", "writing the program", _program, _by_name("program")),
+)
+
+
+@contextmanager
+def _shown(progress: bool | None, total: int) -> Iterator[Callable[[str], None]]:
+    """A progress bar that names the running step."""
+    if progress is None:
+        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
+    if not progress:
+        yield lambda text: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=total, leave=False, bar_format="{desc} {bar} {elapsed}") as bar:
+        started = False
+
+        def announce(text: str) -> None:
+            nonlocal started
+            bar.update(int(started))
+            started = True
+            bar.set_description_str(text)
+
+        yield announce
+        bar.update(1)
