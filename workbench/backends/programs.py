@@ -73,6 +73,8 @@ def copy_graph(source: GraphModule) -> tuple[Graph, dict[str, Any]]:
     attributes: dict[str, Any] = {}
     for node in source.graph.nodes:
         mapping[node] = graph.node_copy(node, mapping.__getitem__)
+        # fx renames nodes that are called like a built-in (`input`); the signature knows them by their own name.
+        mapping[node].name = node.name
         if node.op == "get_attr":
             attributes[node.target] = _copy_attribute(source, node.target)
     return graph, attributes
