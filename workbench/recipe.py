@@ -229,9 +229,6 @@ class Recipe:
         return (*own.get(step, ()), edits)
 
 
-_DEFAULT = Recipe()
-
-
 def _options(kind: Any, value: Any, name: str) -> Any:
     if isinstance(value, kind):
         return value
@@ -284,3 +281,6 @@ def _python(value: Any) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(_python(item) for item in value) + "]"
     return repr(value)
+
+
+_DEFAULT = Recipe()

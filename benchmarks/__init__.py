@@ -1,0 +1,1 @@
+"""Measurements of the workbench and its peers, side by side in one run: `python -m benchmarks`."""

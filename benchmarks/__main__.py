@@ -1,0 +1,169 @@
+"""`python -m benchmarks`: measure the workbench beside its peers and print the tables.
+
+Every figure comes from a process of its own, pinned to one core. Absolute times move from machine to
+machine: what counts are the ratios within one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import ROOT, in_worker, processor
+from benchmarks.tables import Table, table_of
+
+NETWORKS = ("mlp", "dscnn", "mobilenet_v2", "resnet18", "vit_tiny", "minilm", "lstm")
+WHAT = ("lowering", "execution", "load", "arena", "trace")
+PEERS = ("workbench", "executorch", "eager", "onnxruntime", "openvino")
+PACKAGES = ("torch", "executorch", "onnxruntime", "openvino")
+
+
+class Bench:
+    """One run of the measurements.
+
+    Args:
+        networks: Names of the networks.
+        files: Where programs are kept from one measurement to the next.
+        budget: Seconds for each figure.
+        quick: Leave out what takes minutes: ExecuTorch's lowering, and its portable kernels on the large
+            networks.
+    """
+
+    def __init__(self, networks: list[str], files: Path, budget: float, quick: bool) -> None:
+        self.networks = networks
+        self.files = files
+        self.budget = budget
+        self.quick = quick
+        self.raw: dict[str, dict[str, Any]] = {}
+
+    def measured(self, what: str, network: str, *rest: str) -> dict[str, Any]:
+        """One figure, kept in `raw`."""
+        key = "/".join((what, network, *rest))
+        print(f"  {key}", file=sys.stderr, flush=True)
+        result = in_worker(what, network, str(self.files), str(self.budget), *rest)
+        self.raw[key] = result
+        return result
+
+    def lowering(self) -> Table:
+        """Seconds after torch.export, beside run_decompositions and ExecuTorch."""
+        rows = []
+        for name in self.networks:
+            found = self.measured("lowering", name, *(() if self.quick else ("executorch",)))
+            ours, base, theirs = (found.get(k) for k in ("workbench", "run_decompositions", "executorch"))
+            limit = None if base is None else 1.3 * base + 0.3
+            ratio = None if ours is None or theirs is None else theirs / ours
+            rows.append([name, found.get("nodes"), found.get("export"), base, ours, limit, theirs, ratio])
+        head = ["network", "nodes", "export", "run_decomp.", "workbench", "limit", "ExecuTorch", "x faster"]
+        note = "limit: 1.3 x run_decompositions + 0.3 s"
+        return table_of("Lowering, s (torch.export not counted)", head, rows, note)
+
+    def execution(self) -> Table:
+        """Milliseconds of one execution on one core, undelegated, beside all peers."""
+        rows = []
+        for name in self.networks:
+            peers = [peer for peer in PEERS if not (self.quick and peer == "executorch")]
+            times = {p: self.measured("execution", name, p) for p in peers}
+            seconds = {p: found.get("seconds") for p, found in times.items()}
+            ours, theirs = seconds.get("workbench"), seconds.get("executorch")
+            ratio = None if ours is None or theirs is None else theirs / ours
+            shown = [None if (s := seconds.get(p)) is None else s * 1e3 for p in PEERS]
+            rows.append([name, *shown, ratio, times["workbench"].get("difference")])
+        head = ["network", "workbench", "ET portable", "eager", "ONNX RT", "OpenVINO", "x ET", "max diff"]
+        return table_of("Execution, ms (float32, batch 1, one core, undelegated)", head, rows)
+
+    def load(self) -> Table:
+        """Milliseconds from a path to a loaded method."""
+        rows = []
+        for name in self.networks:
+            ours = self.measured("load", name, "workbench")
+            theirs = self.measured("load", name, "executorch")
+            a, b = ours.get("seconds"), theirs.get("seconds")
+            sizes = [None if (n := x.get("bytes")) is None else n / 1e6 for x in (ours, theirs)]
+            both = a is not None and b is not None
+            rows.append(
+                [name, *(None if t is None else t * 1e3 for t in (a, b)), a / b if both else None, *sizes]
+            )
+        head = ["network", "workbench", "ExecuTorch", "ratio", "our .pte MB", "their .pte MB"]
+        return table_of("Load, ms (file in the page cache)", head, rows)
+
+    def arena(self) -> Table:
+        """Bytes of planned memory."""
+        rows = []
+        for name in self.networks:
+            found = self.measured("arena", name)
+            ours, theirs, bound = (found.get(k) for k in ("workbench", "executorch", "lower_bound"))
+            over = None if not ours or not bound else 100 * (ours / bound - 1)
+            rows.append([name, *(None if n is None else n / 1024 for n in (ours, theirs, bound)), over])
+        head = ["network", "workbench", "ExecuTorch", "lower bound", "% over bound"]
+        return table_of("Arena, KiB", head, rows)
+
+    def trace(self) -> Table:
+        """What a trace costs."""
+        rows = []
+        for name in self.networks:
+            found = self.measured("trace", name)
+            off, ratio = found.get("off"), found.get("ratio")
+            slower = None if ratio is None else 100 * (ratio - 1)
+            rows.append([name, None if off is None else off * 1e3, slower])
+        return table_of("Trace", ["network", "off, ms", "on, % slower"], rows)
+
+
+def _about() -> str:
+    found = []
+    for package in PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            found.append(f"{package} not installed")
+    return f"{processor()}; {time.strftime('%Y-%m-%d %H:%M')}; {', '.join(found)}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; 1 where a measurement failed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", metavar="NAME,...", help="networks and tables to measure, by name")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the time, without the slow peers")
+    parser.add_argument("--budget", type=float, help="seconds for each figure (2; 0.3 with --quick)")
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench", help="folder of the results")
+    options = parser.parse_args(arguments)
+    wanted = options.only.split(",") if options.only else []
+    unknown = sorted(set(wanted) - {*NETWORKS, *WHAT})
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join((*NETWORKS, *WHAT))}")
+    networks = [name for name in NETWORKS if name in wanted] or list(NETWORKS)
+    tables = [name for name in WHAT if name in wanted] or list(WHAT)
+
+    out = options.out.resolve()
+    files = out / "files"
+    files.mkdir(parents=True, exist_ok=True)
+    for stale in files.glob("*.workbench.pte"):
+        stale.unlink()
+    budget = options.budget or (0.3 if options.quick else 2.0)
+    bench = Bench(networks, files, budget, options.quick)
+    about = _about()
+    print(about)
+    texts = [f"{about}\n"]
+    for name in tables:
+        print(f"measuring: {name}", file=sys.stderr, flush=True)
+        measure: Callable[[], Table] = getattr(bench, name)
+        table = measure()
+        print("\n" + table.text(), flush=True)
+        texts.append(table.markdown())
+    (out / "results.md").write_text("\n".join(texts), encoding="utf-8")
+    (out / "results.json").write_text(
+        json.dumps({"about": about, "raw": bench.raw}, indent=1), encoding="utf-8"
+    )
+    failed = {key: found["error"] for key, found in bench.raw.items() if "error" in found}
+    for key, why in failed.items():
+        print(f"failed: {key}: {why}", file=sys.stderr)
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
