@@ -16,6 +16,6 @@ def _one_thread_and_a_fixed_seed() -> None:
 
 @pytest.fixture(autouse=True)
 def _quiet_export() -> None:
-    # torch.export warns about its own deprecations and about RNNs' flat weights; neither concerns what is tested.
+    # torch.export warns about its own deprecations and about flat weights; neither concerns what is tested.
     warnings.filterwarnings("ignore", message=".*isinstance\\(treespec, LeafSpec\\).*")
     warnings.filterwarnings("ignore", message=".*were assigned during export.*")
