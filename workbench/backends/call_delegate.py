@@ -10,6 +10,7 @@ shadow it for every other library in the process.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from typing import NamedTuple
 
 from torch._higher_order_ops.executorch_call_delegate import executorch_call_delegate
@@ -20,9 +21,9 @@ from workbench.backends.lowered_module import LoweredBackendModule
 
 __all__ = [
     "Delegate",
-    "attach_lowered_module",
     "delegates_in",
     "executorch_call_delegate",
+    "free_names",
     "is_call_delegate",
     "lowered_module_of",
 ]
@@ -66,20 +67,11 @@ def delegates_in(graph_module: GraphModule) -> Iterator[Delegate]:
             yield Delegate(str(holder.target), lowered_module_of(node), node)
 
 
-def attach_lowered_module(root: Module, lowered: LoweredBackendModule) -> str:
-    """Make a lowered module an attribute of a graph module.
+def free_names(root: Module) -> Iterator[str]:
+    """Names for lowered modules that no attribute of a graph module has:
 
-    Returns:
-        The attribute's name, `lowered_module_<n>` with the first number that is free. A module that is
-        attached already keeps its name.
+    `lowered_module_<n>`, counting up.
     """
-    number = 0
-    for name, child in root.named_children():
-        if child is lowered:
-            return name
-        prefix, _, suffix = name.rpartition("_")
-        if prefix == "lowered_module" and suffix.isdecimal():
-            number = max(number, int(suffix) + 1)
-    name = f"lowered_module_{number}"
-    root.add_module(name, lowered)
-    return name
+    taken = [name.rpartition("_") for name, _ in root.named_children()]
+    numbers = [int(end) for start, _, end in taken if start == "lowered_module" and end.isdecimal()]
+    return (f"lowered_module_{number}" for number in count(max(numbers, default=-1) + 1))

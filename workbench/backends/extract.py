@@ -30,10 +30,10 @@ from torch.fx import Graph, GraphModule, Node
 
 from workbench import provenance
 from workbench.backends.base import TAG_KEY
-from workbench.backends.call_delegate import attach_lowered_module, executorch_call_delegate
+from workbench.backends.call_delegate import executorch_call_delegate, free_names
 from workbench.backends.graphs import constant_inputs, mutated_buffers, tag_of
 from workbench.backends.lowered_module import LoweredBackendModule
-from workbench.backends.programs import FlatProgram, _copy_attribute, flat_call_graph
+from workbench.backends.programs import FlatProgram, copy_attribute, copy_node, flat_call_graph
 from workbench.errors import PartitionError
 
 __all__ = ["Extracted", "extract_tags", "insert_delegates", "release_constants"]
@@ -186,11 +186,12 @@ def _build_graph(
     mapping: dict[Node, Node] = {}
     for source in placeholders:
         placeholder = graph.create_node("placeholder", source.name, name=source.name)
+        placeholder.name = source.name  # see copy_node
         placeholder.meta = dict(source.meta)
         mapping[source] = placeholder
-    tables = {str(node.target): _copy_attribute(owner, str(node.target)) for node in attributes}
+    tables = {str(node.target): copy_attribute(owner, str(node.target)) for node in attributes}
     for node in (*attributes, *nodes):
-        mapping[node] = graph.node_copy(node, mapping.__getitem__)
+        mapping[node] = copy_node(graph, node, mapping)
     for node in mapping.values():
         node.meta.pop(TAG_KEY, None)
     graph.output(tuple(mapping[node] for node in outputs))
@@ -213,17 +214,20 @@ def insert_delegates(
     """
     if not lowered:
         return
+    if owner is program.graph_module:
+        _drop_mutations(program, [part for part, _ in lowered])
     _reorder(owner.graph, [part.nodes for part, _ in lowered])
     renamed: dict[str, str] = {}
-    for part, module in lowered:
-        renamed.update(_insert(owner, part, module))
+    for (part, module), name in zip(lowered, free_names(owner), strict=False):
+        owner.add_module(name, module)
+        renamed.update(_insert(owner, part, name))
     if owner is program.graph_module:
         for spec in program.graph_signature.output_specs:
             if getattr(spec.arg, "name", None) in renamed:
                 spec.arg.name = renamed[spec.arg.name]
 
 
-def _insert(owner: GraphModule, part: Extracted, module: LoweredBackendModule) -> dict[str, str]:
+def _insert(owner: GraphModule, part: Extracted, name: str) -> dict[str, str]:
     """Replace the nodes of a partition, which stand in one row, by a call.
 
     Returns the new names of its results.
@@ -231,7 +235,7 @@ def _insert(owner: GraphModule, part: Extracted, module: LoweredBackendModule) -
     graph = owner.graph
     renamed = {}
     with graph.inserting_before(part.nodes[0]):
-        holder = graph.get_attr(attach_lowered_module(owner, module))
+        holder = graph.get_attr(name)
         call = graph.call_function(executorch_call_delegate, (holder, *part.inputs))
         call.meta["val"] = tuple(node.meta["val"] for node in part.outputs)
         provenance.transfer(part.nodes, call)
@@ -241,21 +245,27 @@ def _insert(owner: GraphModule, part: Extracted, module: LoweredBackendModule) -
             provenance.transfer([node], element)
             node.replace_all_uses_with(element)
             renamed[node.name] = element.name
-    _drop_mutations(owner, part)
     for node in reversed(part.nodes):
         graph.erase_node(node)
     return renamed
 
 
-def _drop_mutations(owner: GraphModule, part: Extracted) -> None:
-    """Remove the results that write the buffers which the delegate keeps itself."""
-    if not part.mutations:
+def _drop_mutations(program: ExportedProgram, parts: Sequence[Extracted]) -> None:
+    """Remove the results that write the buffers which delegates keep themselves, with their specifications."""
+    constants = constant_inputs(program)
+    kept_inside = {constants[node.name].target for part in parts for node in part.mutations}
+    if not kept_inside:
         return
-    output = owner.graph.output_node()
+    output = program.graph.output_node()
     results: Any = output.args[0]
-    # Mutations come first among the results; `release_constants` removes their entries in the signature.
-    gone = {id(node) for node in part.mutations.values() if node not in part.outputs}
-    output.args = (tuple(r for r in results if id(r) not in gone),)
+    specs = program.graph_signature.output_specs
+    left = [
+        (spec, result)
+        for spec, result in zip(specs, results, strict=True)
+        if spec.kind != OutputKind.BUFFER_MUTATION or spec.target not in kept_inside
+    ]
+    output.args = (tuple(result for _, result in left),)
+    specs[:] = [spec for spec, _ in left]
 
 
 def _reorder(graph: Graph, groups: Sequence[Sequence[Node]]) -> None:
@@ -300,7 +310,6 @@ def release_constants(program: ExportedProgram, parts: Sequence[Extracted]) -> N
     constants = constant_inputs(program)
     owned = dict.fromkeys(node for part in parts for node in part.constants)
     gone = {node.name for node in owned if not node.users}
-    kept_state = {str(constants[node.name].target) for part in parts for node in part.mutations}
     for node in owned:
         if node.name in gone:
             program.graph.erase_node(node)
@@ -308,11 +317,6 @@ def release_constants(program: ExportedProgram, parts: Sequence[Extracted]) -> N
             node.meta.pop(TAG_KEY, None)
     signature.input_specs = [
         spec for spec in signature.input_specs if getattr(spec.arg, "name", None) not in gone
-    ]
-    signature.output_specs = [
-        spec
-        for spec in signature.output_specs
-        if not (spec.kind == OutputKind.BUFFER_MUTATION and spec.target in kept_state)
     ]
     used = {spec.target for spec in signature.input_specs}
     for name in gone:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -13,7 +13,16 @@ from torch.export.graph_signature import ExportGraphSignature, InputKind, InputS
 from torch.fx import Graph, GraphModule, Node
 from torch.utils import _pytree as pytree
 
-__all__ = ["FlatProgram", "copy_graph", "copy_program", "copy_signature", "flat_call_graph", "flat_program"]
+__all__ = [
+    "FlatProgram",
+    "copy_attribute",
+    "copy_graph",
+    "copy_node",
+    "copy_program",
+    "copy_signature",
+    "flat_call_graph",
+    "flat_program",
+]
 
 
 class FlatProgram(ExportedProgram):
@@ -72,15 +81,27 @@ def copy_graph(source: GraphModule) -> tuple[Graph, dict[str, Any]]:
     mapping: dict[Node, Node] = {}
     attributes: dict[str, Any] = {}
     for node in source.graph.nodes:
-        mapping[node] = graph.node_copy(node, mapping.__getitem__)
-        # fx renames nodes that are called like a built-in (`input`); the signature knows them by their own name.
+        mapping[node] = copy_node(graph, node, mapping)
+        # fx renames nodes that are called like a built-in (`input`); the signature knows them by their own
+        # name.
         mapping[node].name = node.name
         if node.op == "get_attr":
-            attributes[node.target] = _copy_attribute(source, node.target)
+            attributes[node.target] = copy_attribute(source, node.target)
     return graph, attributes
 
 
-def _copy_attribute(owner: GraphModule, path: str) -> Any:
+def copy_node(graph: Graph, node: Node, mapping: Mapping[Node, Node]) -> Node:
+    """Append a copy of a node with its name and meta.
+
+    A new graph changes names that Python uses itself ("input"); exported programs hold such names, and
+    their signatures go by them.
+    """
+    copied = graph.node_copy(node, mapping.__getitem__)
+    copied.name = node.name
+    return copied
+
+
+def copy_attribute(owner: GraphModule, path: str) -> Any:
     value: Any = owner
     for part in path.split("."):
         value = getattr(value, part)

@@ -37,6 +37,7 @@ def standalone_program(lowered: LoweredBackendModule) -> ExportedProgram:
     for spec in inputs:
         source = placeholders[spec.arg.name]
         node = graph.create_node("placeholder", source.name, name=source.name)
+        node.name = source.name  # see copy_node
         node.meta = dict(source.meta)
         arguments.append(node)
     call = graph.call_function(executorch_call_delegate, (graph.get_attr("lowered_module_0"), *arguments))
