@@ -1,0 +1,276 @@
+"""Several lowerings or runs side by side, joined on what their nodes come from in the exported graph.
+
+Each node of a lowered graph carries the exported nodes that it comes from. Two nodes belong to the same row
+if they share one; so a fused or delegated node stands beside the several nodes that another lowering left
+apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import torch
+from torch.fx import Node
+
+from workbench import provenance
+from workbench.errors import WorkbenchError
+from workbench.lowering import Lowering, Run
+
+__all__ = ["Comparison", "compare"]
+
+MATCHED, CHANGED = "matched", "changed"
+
+
+@dataclass
+class _Cell:
+    """What one side has in one row."""
+
+    nodes: list[Node] = field(default_factory=list)
+    milliseconds: float | None = None
+    value: torch.Tensor | None = None
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        return tuple(_operator(node) for node in self.nodes)
+
+    @property
+    def shape(self) -> str:
+        return _shape(self.nodes[-1].meta.get("val")) if self.nodes else ""
+
+    @property
+    def nbytes(self) -> int:
+        return sum(_nbytes(node.meta.get("val")) for node in self.nodes)
+
+
+class Comparison:
+    """The result of `compare`.
+
+    Attributes:
+        names: What the sides are called, the reference first.
+        table: One row per group of nodes that come from the same exported nodes, in the order of the
+            reference.
+            Columns: status (`matched`, `changed`, `only in NAME, ...`), source, module, then for each side
+            its nodes, operators and bytes (and ms where it was run), and for each side but the first the
+            deltas to the first: `Δ bytes`, `Δ ms`, and where both recorded values `SQNR dB` and `max error`.
+    """
+
+    def __init__(self, names: Sequence[str], table: pd.DataFrame) -> None:
+        self.names = tuple(names)
+        self.table = table
+
+    def summary(self) -> pd.DataFrame:
+        """One row per side: nodes, bytes written, milliseconds, and how many rows it matches or has alone."""
+        rows = []
+        for name in self.names:
+            present = self.table[self.table[f"{name}: nodes"] != ""]
+            time = f"{name}: ms"
+            rows.append(
+                {
+                    "side": name,
+                    "rows": len(present),
+                    "matched": int((present["status"] == MATCHED).sum()),
+                    "changed": int((present["status"] == CHANGED).sum()),
+                    "only here": int((present["status"] == f"only in {name}").sum()),
+                    "bytes": int(self.table[f"{name}: bytes"].sum()),
+                    "ms": float(self.table[time].sum()) if time in self.table else None,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        title = f"<Comparison of {', '.join(self.names)}: {len(self.table)} rows>"
+        return f"{title}\n{self.summary().to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        summary = str(self.summary().to_html(index=False, border=0))
+        return summary + str(self.table.to_html(index=False, border=0, max_rows=60, na_rep=""))
+
+
+def compare(
+    *sides: Lowering | Run, names: Sequence[str] | None = None, method: str = "forward"
+) -> Comparison:
+    """Put lowerings or runs side by side.
+
+    Args:
+        *sides: At least two, of the same model; the first is the reference. A run adds times, and values
+            where it recorded them.
+        names: What to call them; by default "a", "b", ...
+        method: The method to compare.
+
+    Raises:
+        WorkbenchError: Fewer than two sides, names that don't fit, or a side without the method.
+    """
+    if len(sides) < 2:
+        raise WorkbenchError("a comparison needs at least two lowerings or runs", found=str(len(sides)))
+    called = list(names) if names is not None else [_letter(index) for index in range(len(sides))]
+    if len(called) != len(sides) or len(set(called)) != len(called):
+        raise WorkbenchError("each side needs a name of its own", found=", ".join(called))
+    return Comparison(called, _table(called, [_Side(side, method) for side in sides]))
+
+
+class _Side:
+    """The nodes of one lowering by what they come from, with what a run says about them."""
+
+    def __init__(self, side: Lowering | Run, method: str) -> None:
+        self.lowering = side.lowering if isinstance(side, Run) else side
+        if method not in self.lowering.lowered.methods:
+            raise WorkbenchError(
+                f"a side has no method '{method}'", expected=", ".join(self.lowering.lowered.methods)
+            )
+        program = self.lowering.lowered._programs[method]
+        sources = provenance.source_map(program)
+        # Names, not numbers: the exported graphs of two sides may count differently.
+        self.names = {source.handle: source.name for source in sources if source.target != source.name}
+        self.sources = {source.name: source for source in sources}
+        self.ran = isinstance(side, Run)
+        self.entries: list[tuple[frozenset[str], Node]] = []
+        for node in provenance.nodes_of(program.graph_module):
+            if node.op == "call_function" and _operator(node) != "getitem":
+                origins = self.origins(provenance.handles(node))
+                self.entries.append((origins or frozenset((f"{id(self)}:{node.name}",)), node))
+        self.events = list(side.events_of(method)) if isinstance(side, Run) else []
+
+    def origins(self, handles: Iterable[int]) -> frozenset[str]:
+        return frozenset(self.names[handle] for handle in handles if handle in self.names)
+
+
+class _Groups:
+    """Disjoint sets of exported nodes."""
+
+    def __init__(self) -> None:
+        self._parent: dict[str, str] = {}
+
+    def find(self, name: str) -> str:
+        root = name
+        while (parent := self._parent.setdefault(root, root)) != root:
+            root = parent
+        while self._parent[name] != root:
+            self._parent[name], name = root, self._parent[name]
+        return root
+
+    def join(self, names: frozenset[str]) -> str:
+        first, *others = (self.find(name) for name in names)
+        for other in others:
+            self._parent[self.find(other)] = self.find(first)
+        return self.find(first)
+
+
+def _table(names: Sequence[str], sides: Sequence[_Side]) -> pd.DataFrame:
+    groups = _Groups()
+    for side in sides:
+        for origins, _ in side.entries:
+            groups.join(origins)
+    rows: dict[str, dict[int, _Cell]] = {}
+    members: dict[str, set[str]] = {}
+    for index, side in enumerate(sides):
+        for origins, node in side.entries:
+            root = groups.find(next(iter(origins)))
+            rows.setdefault(root, {}).setdefault(index, _Cell()).nodes.append(node)
+            members.setdefault(root, set()).update(origins)
+        for event in side.events:
+            _add_event(event, side, groups, rows, index)
+    records = [_record(names, sides, members[root], cells) for root, cells in rows.items() if root in members]
+    return pd.DataFrame(records)
+
+
+def _add_event(
+    event: Any, side: _Side, groups: _Groups, rows: Mapping[str, dict[int, _Cell]], index: int
+) -> None:
+    """Add an event's time and values to the row of the nodes that it stands for."""
+    origins = side.origins(handle for node in event.nodes for handle in node.source_handles)
+    cell = rows.get(groups.find(min(origins)), {}).get(index) if origins else None
+    if cell is None:
+        return
+    # What runs inside a delegate is part of the time of its call.
+    if event.perf_data is not None and event.delegate_debug_identifier is None:
+        cell.milliseconds = (cell.milliseconds or 0.0) + event.perf_data.p50
+    tensors = [value for value in event.debug_data if isinstance(value, torch.Tensor)]
+    if tensors:
+        cell.value = tensors[-1]
+
+
+def _record(
+    names: Sequence[str], sides: Sequence[_Side], origins: set[str], cells: Mapping[int, _Cell]
+) -> dict[str, Any]:
+    known = [side.sources[name] for side in sides for name in sorted(origins) if name in side.sources]
+    record: dict[str, Any] = {
+        "status": _status(names, cells),
+        "source": next((source.source for source in known if source.source), ""),
+        "module": next((source.module_path for source in known if source.module_path), ""),
+    }
+    for index, name in enumerate(names):
+        cell = cells.get(index, _Cell())
+        record[f"{name}: nodes"] = ", ".join(node.name for node in cell.nodes)
+        record[f"{name}: operators"] = ", ".join(cell.operators)
+        record[f"{name}: bytes"] = cell.nbytes
+        if sides[index].ran:
+            record[f"{name}: ms"] = cell.milliseconds
+    for index, name in enumerate(names[1:], start=1):
+        record.update(_deltas(name, cells.get(0), cells.get(index), sides[0].ran and sides[index].ran))
+    return record
+
+
+def _status(names: Sequence[str], cells: Mapping[int, _Cell]) -> str:
+    if len(cells) < len(names):
+        return "only in " + ", ".join(names[index] for index in sorted(cells))
+    same = len({(cell.operators, cell.shape) for cell in cells.values()}) == 1
+    return MATCHED if same else CHANGED
+
+
+def _deltas(name: str, first: _Cell | None, other: _Cell | None, ran: bool) -> dict[str, Any]:
+    there = first is not None and other is not None
+    record: dict[str, Any] = {f"{name}: Δ bytes": other.nbytes - first.nbytes if there else None}
+    if ran:
+        times = (first.milliseconds, other.milliseconds) if there else (None, None)
+        record[f"{name}: Δ ms"] = times[1] - times[0] if None not in times else None
+        values = (first.value, other.value) if there else (None, None)
+        if values[0] is not None and values[1] is not None and values[0].shape == values[1].shape:
+            record[f"{name}: SQNR dB"], record[f"{name}: max error"] = _error(values[0], values[1])
+    return record
+
+
+def _error(reference: torch.Tensor, value: torch.Tensor) -> tuple[float, float]:
+    """Signal to noise ratio in dB (infinite where equal), and the largest absolute difference."""
+    wanted, found = reference.double(), value.double()
+    if not wanted.numel():
+        return math.inf, 0.0
+    noise = (found - wanted).square().mean().item()
+    signal = wanted.square().mean().item()
+    ratio = math.inf if noise == 0 else -math.inf if signal == 0 else 10 * math.log10(signal / noise)
+    return ratio, (found - wanted).abs().max().item()
+
+
+def _operator(node: Node) -> str:
+    target = node.target
+    return str(target) if hasattr(target, "_schema") else str(getattr(target, "__name__", target))
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+    elif hasattr(value, "dtype") and hasattr(value, "shape"):
+        yield value
+
+
+def _shape(value: Any) -> str:
+    return "; ".join(f"{tensor.dtype}{tuple(map(str, tensor.shape))}" for tensor in _tensors(value))
+
+
+def _nbytes(value: Any) -> int:
+    """Bytes of a result; symbolic sizes count with the size of the example input."""
+    total = 0
+    for tensor in _tensors(value):
+        count = tensor.dtype.itemsize
+        for size in tensor.shape:
+            count *= size if isinstance(size, int) else int(size.node.hint or 1)
+        total += count
+    return total
+
+
+def _letter(index: int) -> str:
+    return chr(ord("a") + index) if index < 26 else f"s{index}"
