@@ -1,0 +1,406 @@
+"""From a model to a program in one call, with every stage kept: `wb.lower`."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+from torch.export import ExportedProgram
+
+from workbench import pipeline
+from workbench.errors import ExecutionError, RecipeError, TraceError
+from workbench.inspector import Inspector, Trace, save_perfetto
+from workbench.recipe import Recipe
+from workbench.runtime import Method, Runtime, TraceSession
+from workbench.serialize.etrecord import generate_etrecord
+from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program
+
+__all__ = ["Lowering", "Run", "lower"]
+
+_POLL_SECONDS = 0.02
+
+
+def lower(
+    model: Any,
+    example_inputs: tuple[Any, ...] = (),
+    *,
+    recipe: Recipe | None = None,
+    dynamic_shapes: Any = None,
+    kwargs: Mapping[str, Any] | None = None,
+    progress: bool | None = None,
+) -> Lowering:
+    """Capture a model and lower it to a program.
+
+    Args:
+        model: A module in evaluation mode, TorchScript, an exported program, the path of a saved one, or
+            several exported programs by method name.
+        example_inputs: Positional example inputs. Their sizes and dtypes hold for all runs, except what
+            `dynamic_shapes` frees.
+        recipe: All choices; by default nothing is delegated.
+        dynamic_shapes: As of `torch.export.export`. Give each `torch.export.Dim` a `max`: memory is planned
+            for it.
+        kwargs: Keyword example inputs.
+        progress: Show the running stage; by default on a terminal and in a notebook.
+
+    Returns:
+        The stages, the program, and the means to run it.
+
+    Raises:
+        ExportError: The model can't be captured.
+        WorkbenchError: A later step failed; its kind and its field `stage` say which.
+    """
+    chosen = recipe if recipe is not None else Recipe()
+    if not isinstance(chosen, Recipe):
+        raise RecipeError("that is no recipe", expected="workbench.Recipe", found=type(chosen).__name__)
+    exported, seconds = pipeline.capture(
+        model, example_inputs, kwargs=kwargs, dynamic_shapes=dynamic_shapes, progress=progress
+    )
+    return Lowering(pipeline.run(exported, chosen, progress=progress), seconds)
+
+
+class Lowering:
+    """A lowered model: its stages and its program.
+
+    Made by `lower` and `relower`; not by hand.
+
+    Attributes:
+        recipe: The recipe that was followed.
+        ran: The steps that ran for this lowering; those that are not named kept the stage of the lowering
+            before.
+        seconds: How long each step that ran took.
+    """
+
+    def __init__(self, result: pipeline.Result, export_seconds: float | None = None) -> None:
+        self._result = result
+        self._loaded: dict[str, Method] = {}
+        self.recipe = result.recipe
+        exporting = {} if export_seconds is None else {"export": export_seconds}
+        self.seconds: Mapping[str, float] = MappingProxyType({**exporting, **result.seconds})
+        self.ran = tuple(self.seconds)
+
+    @property
+    def exported(self) -> Exported:
+        """What `torch.export` captured."""
+        return self._stage("export", Exported)
+
+    @property
+    def edge(self) -> Edge:
+        """The program in the edge dialect."""
+        return self._stage("edge", Edge)
+
+    @property
+    def partitioned(self) -> Partitioned:
+        """Which node goes to which backend, and why the others don't."""
+        return self._stage("partition", Partitioned)
+
+    @property
+    def lowered(self) -> Lowered:
+        """The program with calls of delegates."""
+        return self._stage("lower", Lowered)
+
+    @property
+    def plan(self) -> Planned:
+        """Where each tensor lives, and when."""
+        return self._stage("plan", Planned)
+
+    @property
+    def program(self) -> Program:
+        """The file."""
+        return self._stage("program", Program)
+
+    def _stage(self, step: str, kind: type[Any]) -> Any:
+        stage = self._result.stages[step]
+        assert isinstance(stage, kind)
+        return stage
+
+    def relower(self, recipe: Recipe, *, progress: bool | None = None) -> Lowering:
+        """Lower the same capture with another recipe; only what the change concerns runs again.
+
+        Raises:
+            WorkbenchError: A step failed.
+        """
+        return Lowering(pipeline.run(self.exported, recipe, before=self._result, progress=progress))
+
+    @property
+    def why_not(self) -> pd.DataFrame:
+        """For each node that stayed with the runtime, why.
+
+        Columns: method, node, target, source, reason, eligible_if, by. Empty where no partitioner was asked.
+        """
+        columns = ["node", "target", "source", "reason", "eligible_if", "by"]
+        rows = [
+            (method, *(getattr(reason, column) for column in columns))
+            for method, reasons in self.partitioned.reasons.items()
+            for reason in reasons
+        ]
+        return pd.DataFrame(rows, columns=["method", *columns])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the `.pte` file."""
+        self.program.save(path)
+
+    def save_etrecord(self, path: str | os.PathLike[str]) -> None:
+        """Write the ETRecord that joins a trace with this program, for our Inspector and ExecuTorch's."""
+        generate_etrecord(path, self, self)
+
+    # ---- running -------------------------------------------------------------------------------------------
+
+    def load_method(self, name: str = "forward") -> Method:
+        """The method in the native runtime, loaded once for this lowering.
+
+        Raises:
+            ExecutionError: The runtime refuses the program or has no such method.
+        """
+        if name not in self._loaded:
+            self._loaded[name] = Runtime.get().load_program(self.program.buffer).load_method(name)
+        return self._loaded[name]
+
+    def execute(self, *inputs: Any, method: str = "forward", trace: Trace | None = None) -> Any:
+        """Run a method once and return its outputs as a list; for more, see `run`."""
+        loaded = self.load_method(method)
+        return loaded.execute(list(inputs), trace=None if trace is None else trace.session)
+
+    def new_trace(self, *, events: int = 1 << 16, values: bool = False) -> Trace:
+        """A trace that several executions may write to.
+
+        Args:
+            events: Room for events that have not been collected yet.
+            values: Record the output of every instruction as well.
+        """
+        return Trace(TraceSession(events=events, outputs=values))
+
+    def run(
+        self,
+        *inputs: Any,
+        method: str = "forward",
+        profile: bool = False,
+        values: bool = False,
+        repeat: int = 1,
+        background: bool = False,
+    ) -> Run:
+        """Run a method in the native runtime.
+
+        Args:
+            *inputs: Tensors and numbers, as the model takes them.
+            method: The method.
+            profile: Record when each instruction ran.
+            values: Record what each instruction wrote, too (implies `profile`; takes memory for every
+                tensor).
+            repeat: How often to run; times are given over all executions.
+            background: Return at once; `events()` then streams what happens, `outputs` waits for the end.
+
+        Raises:
+            ExecutionError: The inputs don't fit the method, or an operator failed.
+        """
+        if repeat < 1:
+            raise ExecutionError(
+                "a method is run at least once", code="InvalidArgument", found=f"repeat={repeat}"
+            )
+        trace = self.new_trace(values=values) if profile or values else None
+        run = Run(self, method, trace)
+        run._start(inputs, repeat, background=background)
+        return run
+
+    def profile(self, trace: Trace, *, method: str = "forward") -> Run:
+        """A trace that executions of this program wrote, as a run without outputs of its own."""
+        trace.collect()
+        return Run(self, method, trace)
+
+    # ---- what the Inspector asks of a program --------------------------------------------------------------
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names of the methods."""
+        return self.program.methods
+
+    def exported_program(self, method_name: str = "forward") -> ExportedProgram:
+        """The lowered program of a method: the stage's own; don't change it."""
+        return self.lowered._programs[method_name]
+
+    @property
+    def debug_handle_map(self) -> Any:
+        """By method and instruction the debug handles of the nodes that it stands for."""
+        return self.plan.emitted.debug_handle_map
+
+    @property
+    def delegate_map(self) -> Any:
+        """By method and instruction what a delegate says about its inside."""
+        return self.plan.emitted.delegate_map
+
+    @property
+    def instruction_id_to_num_outs_map(self) -> Any:
+        """By method and instruction how many results it has."""
+        return self.plan.emitted.instruction_id_to_num_outs
+
+    def __repr__(self) -> str:
+        steps = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.seconds.items())
+        return (
+            f"<Lowering of {', '.join(self.methods)}: {len(self.program.serialized.buffer):,} bytes; {steps}>"
+        )
+
+
+class Run:
+    """One or several executions of a method.
+
+    Attributes:
+        lowering: What was run.
+        method: The method's name.
+        trace: What was recorded, or None where nothing was asked for.
+    """
+
+    def __init__(self, lowering: Lowering, method: str, trace: Trace | None) -> None:
+        self.lowering = lowering
+        self.method = method
+        self._trace = trace
+        self._outputs: Any = None
+        self._error: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self._inspector: Inspector | None = None
+
+    def _start(self, inputs: tuple[Any, ...], repeat: int, *, background: bool) -> None:
+        loaded = self.lowering.load_method(self.method)
+        session = None if self._trace is None else self._trace.session
+
+        def work() -> None:
+            try:
+                for _ in range(repeat):
+                    self._outputs = loaded.execute(list(inputs), trace=session)
+                    if not background and self._trace is not None:
+                        self._trace.collect()
+            except BaseException as error:  # it is raised again where the outputs are asked for
+                self._error = error
+
+        if background:
+            self._thread = threading.Thread(target=work, name=f"workbench run of {self.method}", daemon=True)
+            self._thread.start()
+        else:
+            work()
+            self._raise()
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def running(self) -> bool:
+        """Whether executions are still going on in the background."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def wait(self) -> Run:
+        """Wait for the end; raises what the execution raised."""
+        if self._thread is not None:
+            self._thread.join()
+        self._raise()
+        return self
+
+    @property
+    def outputs(self) -> Any:
+        """The outputs of the last execution; waits for it."""
+        return self.wait()._outputs
+
+    @property
+    def trace(self) -> Trace | None:
+        """What was recorded so far, or None where nothing was asked for."""
+        if self._trace is not None:
+            self._trace.collect()
+        return self._trace
+
+    def events(self) -> Iterator[Any]:
+        """Batches of events (`EventBatch`) as they happen, until the run ends.
+
+        Raises:
+            TraceError: The run was started without `profile=True`.
+            ExecutionError: The execution failed.
+        """
+        trace = self._recorded()
+        position = 0
+        while True:
+            running = self.running  # asked before collecting: what comes in between is seen in the next round
+            trace.collect()
+            batch = trace.batch(position)
+            if len(batch):
+                position += len(batch)
+                yield batch
+            elif not running:
+                break
+            elif self._thread is not None:
+                self._thread.join(_POLL_SECONDS)
+        self._raise()
+
+    def _recorded(self) -> Trace:
+        if self._trace is None:
+            raise TraceError("nothing was recorded", hint="lowering.run(..., profile=True)")
+        return self._trace
+
+    @property
+    def inspector(self) -> Inspector:
+        """The trace joined with the program.
+
+        Raises:
+            TraceError: The run was started without `profile=True`.
+        """
+        self._recorded()
+        self.wait()
+        if self._inspector is None:
+            self._inspector = Inspector(etdump=self._recorded(), etrecord=self.lowering)
+        return self._inspector
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per instruction (and per event inside a delegate), with times in milliseconds."""
+        return self.inspector.to_dataframe()
+
+    def events_of(self, method: str) -> Iterator[Any]:
+        """The Inspector's events of a method; none where nothing was recorded."""
+        if self._trace is None:
+            return
+        for block in self.inspector.event_blocks:
+            if block.name.startswith("Execute") and block.method == method:
+                yield from block.events
+
+    def summary(self) -> pd.DataFrame:
+        """Where the time goes: one row per operator, the most expensive first.
+
+        Columns: operator, calls (per execution), ms (median per execution, summed over its calls), % of the
+            total.
+        """
+        totals: dict[str, list[float]] = {}
+        for event in self.events_of(self.method):
+            inside = event.delegate_debug_identifier is not None
+            if event.perf_data is None or inside or event.name.startswith(("Method::", "Program::")):
+                continue
+            name = event.name.removeprefix("native_call_")
+            if event.delegate_backend_name:
+                name = f"delegate {event.delegate_backend_name}"
+            entry = totals.setdefault(name, [0, 0.0])
+            entry[0] += event.calls
+            entry[1] += event.perf_data.p50
+        whole = sum(ms for _, ms in totals.values()) or 1.0
+        rows = [
+            {"operator": name, "calls": int(calls), "ms": round(ms, 4), "%": round(100 * ms / whole, 1)}
+            for name, (calls, ms) in sorted(totals.items(), key=lambda item: -item[1][1])
+        ]
+        return pd.DataFrame(rows, columns=["operator", "calls", "ms", "%"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace: `.json` for Perfetto and Chrome, any other suffix as ETDump.
+
+        Raises:
+            TraceError: The run was started without `profile=True`.
+        """
+        trace = self._recorded()
+        self.wait()
+        if Path(path).suffix == ".json":
+            save_perfetto(self.inspector, path)
+        else:
+            trace.save(path)
+
+    def __repr__(self) -> str:
+        state = "running" if self.running else "done"
+        recorded = "" if self._trace is None else f", {len(self._trace)} events"
+        return f"<Run of {self.method}: {state}{recorded}>"
