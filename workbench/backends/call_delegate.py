@@ -68,10 +68,7 @@ def delegates_in(graph_module: GraphModule) -> Iterator[Delegate]:
 
 
 def free_names(root: Module) -> Iterator[str]:
-    """Names for lowered modules that no attribute of a graph module has:
-
-    `lowered_module_<n>`, counting up.
-    """
+    """Names `lowered_module_<n>` that no attribute of a graph module has, counting up."""
     taken = [name.rpartition("_") for name, _ in root.named_children()]
     numbers = [int(end) for start, _, end in taken if start == "lowered_module" and end.isdecimal()]
     return (f"lowered_module_{number}" for number in count(max(numbers, default=-1) + 1))

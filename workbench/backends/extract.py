@@ -251,7 +251,7 @@ def _insert(owner: GraphModule, part: Extracted, name: str) -> dict[str, str]:
 
 
 def _drop_mutations(program: ExportedProgram, parts: Sequence[Extracted]) -> None:
-    """Remove the results that write the buffers which delegates keep themselves, with their specifications."""
+    """Remove the results that write buffers which delegates keep themselves, with their specifications."""
     constants = constant_inputs(program)
     kept_inside = {constants[node.name].target for part in parts for node in part.mutations}
     if not kept_inside:

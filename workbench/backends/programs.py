@@ -82,9 +82,6 @@ def copy_graph(source: GraphModule) -> tuple[Graph, dict[str, Any]]:
     attributes: dict[str, Any] = {}
     for node in source.graph.nodes:
         mapping[node] = copy_node(graph, node, mapping)
-        # fx renames nodes that are called like a built-in (`input`); the signature knows them by their own
-        # name.
-        mapping[node].name = node.name
         if node.op == "get_attr":
             attributes[node.target] = copy_attribute(source, node.target)
     return graph, attributes
@@ -102,6 +99,7 @@ def copy_node(graph: Graph, node: Node, mapping: Mapping[Node, Node]) -> Node:
 
 
 def copy_attribute(owner: GraphModule, path: str) -> Any:
+    """What a `get_attr` node names; a graph is copied, anything else is shared."""
     value: Any = owner
     for part in path.split("."):
         value = getattr(value, part)

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "backends/demo/blob.h"
+#include "backends/registry.h"
 
 namespace wb::demo {
 namespace {
@@ -55,8 +56,8 @@ class DemoBackend final : public Backend {
         value |= static_cast<std::uint64_t>(spec.value[i]) << (8 * i);
       }
       if (value < 1 || value > kMaxBlobRank) {
-        return context.fail(Error::InvalidArgument, "compile spec max_value: expected 1 to %d, found %llu", kMaxBlobRank,
-                            static_cast<unsigned long long>(value));
+        return context.fail(Error::InvalidArgument, "compile spec max_value: expected 1 to %d, found %llu",
+                            kMaxBlobRank, static_cast<unsigned long long>(value));
       }
       return static_cast<int>(value);
     }
@@ -66,18 +67,20 @@ class DemoBackend final : public Backend {
   // Checks an argument against what the plan was made for, and notes where its data stands.
   static Error bind(const BackendExecuteContext& context, Value& value, std::uint32_t index, const EValue& argument) {
     if (!argument.is_tensor()) {
-      return context.fail(Error::InvalidType, "argument %u: expected Tensor, found %s", index, wb::name_of(argument.tag));
+      return context.fail(Error::InvalidType, "argument %u: expected Tensor, found %s", index,
+                          wb::name_of(argument.tag));
     }
     Tensor& tensor = argument.tensor();
     if (tensor.dtype != ScalarType::Float) {
-      return context.fail(Error::InvalidType, "argument %u: expected float32, found %s", index, wb::name_of(tensor.dtype));
+      return context.fail(Error::InvalidType, "argument %u: expected float32, found %s", index,
+                          wb::name_of(tensor.dtype));
     }
     if (value.kind == ValueKind::Output) WB_TRY(context.resize(tensor, {value.sizes, value.rank}));
     bool same = tensor.rank == value.rank && tensor.is_contiguous();
     for (int d = 0; same && d < value.rank; ++d) same = tensor.sizes[d] == value.sizes[d];
     if (!same) {
-      return context.fail(Error::InvalidArgument, "argument %u: its shape or dim order is not the one it was compiled for",
-                          index);
+      return context.fail(Error::InvalidArgument,
+                          "argument %u: its shape or dim order is not the one it was compiled for", index);
     }
     value.data = tensor.mutable_data<float>();
     if (value.data == nullptr && value.numel != 0) {
@@ -94,7 +97,8 @@ constinit DemoBackend with_compiler{"BackendWithCompilerDemo", bit(Opcode::Copy)
                                                                    bit(Opcode::Mm) | bit(Opcode::Linear)};
 constinit DemoBackend add_mul{"AddMulBackendDemo",
                               bit(Opcode::Copy) | bit(Opcode::Add) | bit(Opcode::Mul) | bit(Opcode::Mm)};
-constinit Backend* const backends[] = {&with_compiler, &add_mul};
 
 }  // namespace
 }  // namespace wb::demo
+
+WB_BACKENDS(demo, &wb::demo::with_compiler, &wb::demo::add_mul)

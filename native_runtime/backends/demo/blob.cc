@@ -32,18 +32,18 @@ Result<Reader> open(const BackendInitContext& context, std::span<const std::byte
   }
   std::memcpy(&header, blob.data(), sizeof header);
   if (header.magic != kMagic || header.version != kVersion) {
-    return context.fail(Error::DelegateInvalidCompatibility, "expected magic 0x%08x version %u, found 0x%08x version %u",
-                        kMagic, kVersion, header.magic, header.version);
+    return context.fail(Error::DelegateInvalidCompatibility,
+                        "expected magic 0x%08x version %u, found 0x%08x version %u", kMagic, kVersion, header.magic,
+                        header.version);
   }
   const std::uint64_t values_size = std::uint64_t{header.value_count} * sizeof(BlobValue);
   const std::uint64_t instructions_size = std::uint64_t{header.instruction_count} * sizeof(BlobInstruction);
   // The two products stay below 2^38, so that only the size of the data can overflow the sum.
   const std::uint64_t fixed = sizeof header + values_size + instructions_size;
   if (fixed > blob.size() || header.data_size != blob.size() - fixed) {
-    return context.fail(Error::InvalidProgram,
-                        "%u values, %u instructions and %llu bytes of data don't make the blob's %zu bytes",
-                        header.value_count, header.instruction_count,
-                        static_cast<unsigned long long>(header.data_size), blob.size());
+    return context.fail(
+        Error::InvalidProgram, "%u values, %u instructions and %llu bytes of data don't make the blob's %zu bytes",
+        header.value_count, header.instruction_count, static_cast<unsigned long long>(header.data_size), blob.size());
   }
   if (header.input_count > header.value_count || header.output_count > header.value_count - header.input_count) {
     return context.fail(Error::InvalidProgram, "%u inputs and %u outputs among %u values", header.input_count,
@@ -83,8 +83,8 @@ Error check_value(const Reader& reader, std::uint32_t index, const BlobValue& so
   if (source.kind != ValueKind::Constant) return Error::Ok;
   const std::uint64_t bytes = static_cast<std::uint64_t>(value.numel) * sizeof(float);
   if (source.offset > reader.header.data_size || bytes > reader.header.data_size - source.offset) {
-    return context.fail(Error::InvalidProgram, "constant %u: %llu bytes at offset %llu, found %llu bytes of data", index,
-                        static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(source.offset),
+    return context.fail(Error::InvalidProgram, "constant %u: %llu bytes at offset %llu, found %llu bytes of data",
+                        index, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(source.offset),
                         static_cast<unsigned long long>(reader.header.data_size));
   }
   return Error::Ok;
@@ -169,8 +169,8 @@ Error check_instruction(const Reader& reader, const Plan& plan, std::uint32_t in
                         name_of(instruction.opcode), result);
   }
   if (!shapes_fit(instruction, operands, plan.values[result])) {
-    return context.fail(Error::InvalidProgram, "instruction %u (%s): the shapes of its values don't fit together", index,
-                        name_of(instruction.opcode));
+    return context.fail(Error::InvalidProgram, "instruction %u (%s): the shapes of its values don't fit together",
+                        index, name_of(instruction.opcode));
   }
   written[result] = true;
   return Error::Ok;
@@ -179,7 +179,8 @@ Error check_instruction(const Reader& reader, const Plan& plan, std::uint32_t in
 Error check_instructions(const Reader& reader, const Plan& plan, std::uint32_t allowed) {
   const BackendInitContext& context = reader.context;
   auto* written = static_cast<bool*>(context.allocate(plan.value_count + 1, 1));
-  if (written == nullptr) return context.fail(Error::MemoryAllocationFailed, "no memory for %u flags", plan.value_count);
+  if (written == nullptr)
+    return context.fail(Error::MemoryAllocationFailed, "no memory for %u flags", plan.value_count);
   for (std::uint32_t i = 0; i < plan.value_count; ++i) {
     const ValueKind kind = plan.values[i].kind;
     written[i] = kind == ValueKind::Input || kind == ValueKind::Constant;

@@ -2,8 +2,8 @@
 //
 //   header, values[value_count], instructions[instruction_count], data[data_size]
 //
-// Values are numbered: the delegate's inputs first, then its outputs, then temporaries and constants. All are float32 and
-// contiguous. Every value but inputs and constants is written by exactly one instruction, before it is read.
+// Values are numbered: the delegate's inputs first, then its outputs, then temporaries and constants. All are float32
+// and contiguous. Every value but inputs and constants is written by exactly one instruction, before it is read.
 #pragma once
 
 #include <cstddef>
@@ -74,8 +74,8 @@ struct Plan {
   std::uint32_t instruction_count;
 };
 
-// Checks a blob and lays out its values in memory of the method. Constants are copied to aligned memory, so that the blob
-// can be released. `allowed` holds one bit per opcode.
+// Checks a blob and lays out its values in memory of the method. Constants are copied to aligned memory, so that the
+// blob can be released. `allowed` holds one bit per opcode.
 [[nodiscard]] Result<Plan*> build_plan(const BackendInitContext& context, std::span<const std::byte> blob,
                                        std::uint32_t allowed, int max_rank);
 

@@ -4,7 +4,7 @@ edge programs, and a backend and partitioners that record what they are given.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -42,7 +42,7 @@ def recorder() -> Iterator[type[BackendDetails]]:
     """A backend whose blob lists the operators that it is given, registered as "Recorder"."""
 
     class Recorder(BackendDetails):
-        programs: list[ExportedProgram] = []
+        programs: ClassVar[list[ExportedProgram]] = []
 
         @staticmethod
         def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:

@@ -107,7 +107,7 @@ def test_standalone_program_is_one_call_with_flat_results(edge):
     pair, scale = (torch.randn(2), torch.randn(2)), torch.randn(2)
     module = to_backend("Recorder", torch.export.export(Nested(), (pair,), {"scale": scale}), [])
     program = standalone_program(module)
-    assert [n.target for n in program.graph.nodes if n.op == "call_function"][0] is executorch_call_delegate
+    assert next(n.target for n in program.graph.nodes if n.op == "call_function") is executorch_call_delegate
     results = program.module()(*pair, scale)
     want = Nested()(pair, scale=scale)
     torch.testing.assert_close(list(results), [want["sum"], want["scaled"][0], want["scaled"][1]])
