@@ -1,7 +1,7 @@
 """ETDump files: what ran when, and the values that it produced.
 
-The wire format is `schema/etdump.fbs`, compatible with what ExecuTorch's runtime writes and its tools read. Tensors
-stand in a *debug buffer*, a file of its own, in which a dump holds offsets.
+The wire format is `schema/etdump.fbs`, compatible with what ExecuTorch's runtime writes and its tools read.
+Tensors stand in a *debug buffer*, a file of its own, in which a dump holds offsets.
 """
 
 from __future__ import annotations

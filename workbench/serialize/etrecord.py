@@ -1,8 +1,8 @@
 """ETRecord files: what lowering knew, for whoever reads a profile later.
 
-A stored zip: the exported program, the edge programs by method, and the maps from instructions to debug handles.
-Programs are in the JSON of torch.export's serialization; `graph_json` holds the differences between the revision
-that ExecuTorch's tools read and the one of the installed torch.
+A stored zip: the exported program, the edge programs by method, and the maps from instructions to debug
+handles. Programs are in the JSON of torch.export's serialization; `graph_json` holds the differences between
+the revision that ExecuTorch's tools read and the one of the installed torch.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class ETRecord:
         exported: The program as exported, or None.
         edge: The edge programs by method, before delegation.
         debug_handle_map: By method, from instruction to the debug handles of the nodes that it stands for.
-        delegate_map: By method, from instruction to `{"name": backend, "delegate_map": {identifier: handles}}`.
+        delegate_map: By method, from instruction to
+            `{"name": backend, "delegate_map": {identifier: handles}}`.
         num_outs: By method, from instruction to how many results it has.
         export_graph_id: Identifies the exported graph in the nodes' history.
         representative_inputs: Inputs to compare with, one list per example; or None.
@@ -125,8 +126,8 @@ def generate_etrecord(
 
     Args:
         et_record: The path of the file.
-        edge_dialect_program: An `EdgeProgramManager`, an edge program, or several by method; as they were before
-            delegation, with debug handles.
+        edge_dialect_program: An `EdgeProgramManager`, an edge program, or several by method; as they were
+            before delegation, with debug handles.
         executorch_program: The `ExecutorchProgramManager`.
         exported_program: What `torch.export` made.
         representative_inputs: A list of inputs of `forward`, for the comparison of intermediate outputs.

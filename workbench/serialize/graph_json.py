@@ -1,11 +1,13 @@
 """The JSON in which torch.export writes graphs, in the revision that ETRecords hold.
 
-ETRecords keep revision 5.4 with operators named as in the edge dialect of ExecuTorch; torch 2.13 writes 8.20. The
-differences are few: fields that were added since, some numbers of scalar types, and where a debug handle stands.
+ETRecords keep revision 5.4 with operators named as in the edge dialect of ExecuTorch; torch 2.13 writes 8.20.
+The differences are few: fields that were added since, some numbers of scalar types, how symbols of shapes are
+spelled, and where a debug handle stands.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import operator
 import re
@@ -14,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import fx
 from torch._export.serde import serialize as serde
 from torch._export.serde.schema import SCHEMA_VERSION
 from torch.export import ExportedProgram
-from torch import fx
 from torch.fx import GraphModule
 
 from workbench.backends.programs import copy_program
@@ -111,12 +113,16 @@ def _with_literals(program: ExportedProgram) -> ExportedProgram:
                     node=node.name,
                     found=f"shape {tuple(value.shape)}",
                 )
-            literal = value.item()
+            replace = functools.partial(_replaced, node, value.item())
             for user in list(node.users):
-                user.args = fx.map_arg(user.args, lambda a, n=node, v=literal: v if a is n else a)
-                user.kwargs = fx.map_arg(user.kwargs, lambda a, n=node, v=literal: v if a is n else a)
+                user.args = fx.map_arg(user.args, replace)
+                user.kwargs = fx.map_arg(user.kwargs, replace)
             module.graph.erase_node(node)
     return copy
+
+
+def _replaced(old: fx.Node, literal: Any, argument: fx.Node) -> Any:
+    return literal if argument is old else argument
 
 
 def _modules(module: GraphModule) -> Iterator[GraphModule]:

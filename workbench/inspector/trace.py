@@ -1,0 +1,296 @@
+"""A recorded trace: events and captured tensors, as they came from the native runtime."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from workbench.serialize.etdump import (
+    DebugEvent,
+    ETDump,
+    ProfileEvent,
+    RunBlock,
+    TensorRef,
+    Value,
+    write_etdump,
+)
+
+__all__ = ["EVENT_DTYPE", "EventBatch", "Kind", "Output", "Trace"]
+
+# One drained event; native_runtime/python/trace.cc packs the same fields. Times are nanoseconds of
+# CLOCK_MONOTONIC; `name` and `delegate_name` are indices into the names, -1 for none; executions count from 0.
+EVENT_DTYPE = np.dtype(
+    {
+        "names": [
+            "start_ns",
+            "end_ns",
+            "name",
+            "delegate_name",
+            "chain",
+            "instruction",
+            "delegate_id",
+            "execution",
+            "kind",
+        ],
+        "formats": ["<u8", "<u8", "<i4", "<i4", "<i4", "<i4", "<i4", "<u4", "u1"],
+        "offsets": [0, 8, 16, 20, 24, 28, 32, 36, 40],
+        "itemsize": 48,
+    }
+)
+
+
+class Kind(IntEnum):
+    """What an event is about (`EventKind` of native_runtime/core/trace.h)."""
+
+    INSTRUCTION = 0
+    DELEGATE = 1
+    EXECUTE = 2
+    LOAD = 3
+    OUTPUT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A tensor that an instruction wrote.
+
+    Attributes:
+        instruction: The instruction's index in its chain.
+        chain: The chain.
+        execution: In which execution, counted from 0.
+        index: Which output of the instruction.
+        delegate_id: The identifier inside a delegate, or None.
+        tensor: Where the bytes stand, in the order of memory that the runtime used.
+    """
+
+    instruction: int
+    chain: int
+    execution: int
+    index: int
+    delegate_id: int | str | None
+    tensor: TensorRef
+
+
+@dataclass(frozen=True, slots=True)
+class EventBatch:
+    """Events that arrived together.
+
+    Attributes:
+        events: Array of `EVENT_DTYPE`.
+        names: The text of each index in `name` and `delegate_name`.
+    """
+
+    events: npt.NDArray[Any]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        """Each event as its name and the record."""
+        for event in self.events:
+            yield self.name(int(event["name"])), event
+
+    def name(self, index: int) -> str:
+        """The text of a name index; empty for none."""
+        return self.names[index] if 0 <= index < len(self.names) else ""
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row an event; times in nanoseconds."""
+        frame = pd.DataFrame({field: self.events[field] for field in EVENT_DTYPE.names or ()})
+        for column in ("name", "delegate_name"):
+            frame[column] = [self.name(index) for index in frame[column]]
+        frame["kind"] = [Kind(kind).name.lower() for kind in frame["kind"]]
+        frame["duration_ns"] = frame["end_ns"] - frame["start_ns"]
+        return frame
+
+
+class Trace:
+    """Everything that was recorded with one session of the native runtime.
+
+    Args:
+        session: A `workbench.runtime.TraceSession`. `collect` takes from it what is new.
+    """
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self._chunks: list[npt.NDArray[Any]] = []
+        self._names: tuple[str, ...] = ()
+        self._lock = threading.Lock()
+
+    def collect(self) -> int:
+        """Take new events over from the native side; may be called while a method runs.
+
+        Returns:
+            How many there were.
+        """
+        with self._lock:
+            packed = self.session.drain()
+            if not packed:
+                return 0
+            events = np.frombuffer(packed, dtype=EVENT_DTYPE)
+            self._chunks.append(events)
+            # Read after the events: each index in them has its text by now.
+            self._names = tuple(self.session.names)
+            return len(events)
+
+    def batch(self, start: int = 0) -> EventBatch:
+        """The collected events from a position on."""
+        with self._lock:
+            if start == 0 and len(self._chunks) > 1:
+                self._chunks = [np.concatenate(self._chunks)]
+            chunks, names = list(self._chunks), self._names
+        parts = []
+        for chunk in chunks:
+            if start < len(chunk):
+                parts.append(chunk[start:])
+            start = max(start - len(chunk), 0)
+        events = np.concatenate(parts) if parts else np.empty(0, EVENT_DTYPE)
+        return EventBatch(events, names)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return sum(len(chunk) for chunk in self._chunks)
+
+    @property
+    def dropped(self) -> int:
+        """Events that were lost since the ring was full."""
+        return int(self.session.dropped)
+
+    @property
+    def outputs_dropped(self) -> int:
+        """Captured tensors that found no room; `bytes_wanted` of the session says how much they need."""
+        return int(self.session.outputs_dropped)
+
+    @property
+    def outputs(self) -> list[Output]:
+        """The captured tensors, in the order in which they were written."""
+        return [_output(entry) for entry in self.session.outputs()]
+
+    @property
+    def debug_buffer(self) -> bytes:
+        """The bytes that `outputs` refer to."""
+        return bytes(self.session.debug_buffer())
+
+    def to_etdump(self) -> ETDump:
+        """The trace as an ETDump: a block per execution, loading in a block of its own.
+
+        Tensors refer to `debug_buffer`.
+        """
+        self.collect()
+        batch = self.batch()
+        return ETDump(list(_blocks(batch, self.outputs)))
+
+    def save(self, path: str | os.PathLike[str], debug_buffer: str | os.PathLike[str] | None = None) -> None:
+        """Write the ETDump, and the debug buffer if a path for it is given.
+
+        Raises:
+            TraceError: Tensors were captured that other tools would misread: see `dense_etdump`.
+        """
+        dump, data = self.dense_etdump()
+        Path(path).write_bytes(write_etdump(dump))
+        if debug_buffer is not None:
+            Path(debug_buffer).write_bytes(data)
+
+    def dense_etdump(self) -> tuple[ETDump, bytes]:
+        """As `to_etdump`, with each tensor laid out contiguously, and the debug buffer that belongs to it.
+
+        ExecuTorch's Inspector ignores strides.
+        """
+        from workbench.serialize.etdump import DebugBuffer, read_tensor
+
+        dump, raw, dense = self.to_etdump(), self.debug_buffer, DebugBuffer()
+        for block in dump.blocks:
+            for i, event in enumerate(block.events):
+                if isinstance(event, DebugEvent) and isinstance(event.value.payload, TensorRef):
+                    ref = dense.add(read_tensor(event.value.payload, raw))
+                    block.events[i] = DebugEvent(
+                        event.name, Value(ref), event.chain, event.instruction, event.delegate_id
+                    )
+        return dump, dense.to_bytes()
+
+
+def _output(entry: dict[str, Any]) -> Output:
+    sizes, order = tuple(entry["sizes"]), tuple(entry["dim_order"])
+    strides = [0] * len(sizes)
+    step = 1
+    for dim in reversed(order):
+        strides[dim] = step
+        step *= max(sizes[dim], 1)
+    delegate: int | str | None = entry["delegate_name"] or None
+    if delegate is None and entry["delegate_id"] != -1:
+        delegate = entry["delegate_id"]
+    return Output(
+        instruction=entry["instruction"],
+        chain=entry["chain"],
+        execution=entry["execution"],
+        index=entry["index"],
+        delegate_id=delegate,
+        tensor=TensorRef(entry["dtype"], sizes, tuple(strides), entry["offset"]),
+    )
+
+
+def event_name(name: str, kind: int) -> str:
+    """The name that ExecuTorch's runtime gives to the same event.
+
+    A kernel is `native_call_<operator>`, whatever its namespace; a delegate's call is `DELEGATE_CALL`.
+    """
+    if kind == Kind.EXECUTE:
+        return "Method::execute"
+    if kind == Kind.LOAD:
+        return name or "Method::init"
+    if kind == Kind.INSTRUCTION:
+        _, separator, operator = name.partition("::")
+        return f"native_call_{operator}" if separator else "DELEGATE_CALL"
+    return name
+
+
+def _blocks(batch: EventBatch, outputs: list[Output]) -> Iterator[RunBlock]:
+    load = RunBlock("Default")
+    runs: dict[int, RunBlock] = {}
+    captured: dict[tuple[int, int, int], list[Output]] = {}
+    for output in outputs:
+        captured.setdefault((output.execution, output.chain, output.instruction), []).append(output)
+    for name, event in batch:
+        kind, execution = int(event["kind"]), int(event["execution"])
+        block = load if kind == Kind.LOAD else runs.setdefault(execution, RunBlock("Execute"))
+        if kind == Kind.EXECUTE and name not in ("", "forward", "Method::execute"):
+            block.name = f"Execute {name}"
+        instruction, chain = int(event["instruction"]), int(event["chain"])
+        if kind == Kind.INSTRUCTION:
+            # As in ExecuTorch's dumps, what an instruction wrote stands before its time.
+            written = captured.pop((execution, chain, instruction), ())
+            block.events.extend(
+                DebugEvent("", Value(o.tensor), chain, instruction, o.delegate_id) for o in written
+            )
+        block.events.append(
+            ProfileEvent(
+                name="" if kind == Kind.DELEGATE else event_name(name, kind),
+                start=int(event["start_ns"]),
+                end=int(event["end_ns"]),
+                chain=chain,
+                instruction=instruction,
+                delegate_id=_delegate_id(batch, event, name) if kind == Kind.DELEGATE else None,
+            )
+        )
+    for (execution, chain, instruction), written in captured.items():  # whose instruction's event was dropped
+        runs.setdefault(execution, RunBlock("Execute")).events.extend(
+            DebugEvent("", Value(o.tensor), chain, instruction, o.delegate_id) for o in written
+        )
+    if load.events:
+        yield load
+    yield from (runs[execution] for execution in sorted(runs))
+
+
+def _delegate_id(batch: EventBatch, event: Any, name: str) -> int | str:
+    text = batch.name(int(event["delegate_name"]))
+    number = int(event["delegate_id"])
+    return text or (number if number != -1 else name)
