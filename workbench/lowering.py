@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -14,15 +13,13 @@ from torch.export import ExportedProgram
 
 from workbench import pipeline
 from workbench.errors import ExecutionError, RecipeError, TraceError
-from workbench.inspector import Inspector, Trace, save_perfetto
+from workbench.inspector import EventBatch, Inspector, LiveRun, Trace
 from workbench.recipe import Recipe
 from workbench.runtime import Method, Runtime, TraceSession
 from workbench.serialize.etrecord import generate_etrecord
 from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program
 
 __all__ = ["Lowering", "Run", "lower"]
-
-_POLL_SECONDS = 0.02
 
 
 def lower(
@@ -146,7 +143,8 @@ class Lowering:
 
     def save_etrecord(self, path: str | os.PathLike[str]) -> None:
         """Write the ETRecord that joins a trace with this program, for our Inspector and ExecuTorch's."""
-        generate_etrecord(path, self, self)
+        programs = {name: self.edge.exported_program(name) for name in self.edge.methods}
+        generate_etrecord(path, programs, self, self.exported.exported_program(self.methods[0]))
 
     # ---- running -------------------------------------------------------------------------------------------
 
@@ -201,10 +199,19 @@ class Lowering:
             raise ExecutionError(
                 "a method is run at least once", code="InvalidArgument", found=f"repeat={repeat}"
             )
+        loaded = self.load_method(method)
         trace = self.new_trace(values=values) if profile or values else None
-        run = Run(self, method, trace)
-        run._start(inputs, repeat, background=background)
-        return run
+        if background:
+            live = LiveRun.start(
+                loaded, list(inputs), repeat=repeat, session=(trace or self.new_trace(events=2)).session
+            )
+            return Run(self, method, live.trace if trace is not None else None, live=live)
+        outputs = None
+        for _ in range(repeat):
+            outputs = self.execute(*inputs, method=method, trace=trace)
+            if trace is not None:
+                trace.collect()
+        return Run(self, method, trace, outputs=outputs)
 
     def profile(self, trace: Trace, *, method: str = "forward") -> Run:
         """A trace that executions of this program wrote, as a run without outputs of its own."""
@@ -219,8 +226,8 @@ class Lowering:
         return self.program.methods
 
     def exported_program(self, method_name: str = "forward") -> ExportedProgram:
-        """The lowered program of a method: the stage's own; don't change it."""
-        return self.lowered._programs[method_name]
+        """The planned program of a method, as a copy."""
+        return self.plan.exported_program(method_name)
 
     @property
     def debug_handle_map(self) -> Any:
@@ -253,111 +260,79 @@ class Run:
         trace: What was recorded, or None where nothing was asked for.
     """
 
-    def __init__(self, lowering: Lowering, method: str, trace: Trace | None) -> None:
+    def __init__(
+        self,
+        lowering: Lowering,
+        method: str,
+        trace: Trace | None,
+        *,
+        outputs: Any = None,
+        live: LiveRun | None = None,
+    ) -> None:
         self.lowering = lowering
         self.method = method
-        self._trace = trace
-        self._outputs: Any = None
-        self._error: BaseException | None = None
-        self._thread: threading.Thread | None = None
+        self.trace = trace
+        self._outputs = outputs
+        self._live = live
         self._inspector: Inspector | None = None
-
-    def _start(self, inputs: tuple[Any, ...], repeat: int, *, background: bool) -> None:
-        loaded = self.lowering.load_method(self.method)
-        session = None if self._trace is None else self._trace.session
-
-        def work() -> None:
-            try:
-                for _ in range(repeat):
-                    self._outputs = loaded.execute(list(inputs), trace=session)
-                    if not background and self._trace is not None:
-                        self._trace.collect()
-            except BaseException as error:  # it is raised again where the outputs are asked for
-                self._error = error
-
-        if background:
-            self._thread = threading.Thread(target=work, name=f"workbench run of {self.method}", daemon=True)
-            self._thread.start()
-        else:
-            work()
-            self._raise()
-
-    def _raise(self) -> None:
-        if self._error is not None:
-            raise self._error
 
     @property
     def running(self) -> bool:
         """Whether executions are still going on in the background."""
-        return self._thread is not None and self._thread.is_alive()
-
-    def wait(self) -> Run:
-        """Wait for the end; raises what the execution raised."""
-        if self._thread is not None:
-            self._thread.join()
-        self._raise()
-        return self
+        return self._live is not None and self._live.running
 
     @property
     def outputs(self) -> Any:
-        """The outputs of the last execution; waits for it."""
-        return self.wait()._outputs
+        """The outputs of the last execution as a list; waits for it, and raises what it raised."""
+        if self._live is not None:
+            self._outputs = self._live.result()
+        return self._outputs
 
-    @property
-    def trace(self) -> Trace | None:
-        """What was recorded so far, or None where nothing was asked for."""
-        if self._trace is not None:
-            self._trace.collect()
-        return self._trace
+    def cancel(self) -> None:
+        """Ask a run in the background to end after the execution that is under way."""
+        if self._live is not None:
+            self._live.cancel()
 
-    def events(self) -> Iterator[Any]:
-        """Batches of events (`EventBatch`) as they happen, until the run ends.
+    def events(self) -> Iterator[EventBatch]:
+        """Batches of events as they happen, until the run ends.
 
         Raises:
-            TraceError: The run was started without `profile=True`.
-            ExecutionError: The execution failed.
+            TraceError: Nothing was recorded.
+            ExecutionError: An execution failed; raised behind its events.
         """
         trace = self._recorded()
-        position = 0
-        while True:
-            running = self.running  # asked before collecting: what comes in between is seen in the next round
-            trace.collect()
-            batch = trace.batch(position)
-            if len(batch):
-                position += len(batch)
-                yield batch
-            elif not running:
-                break
-            elif self._thread is not None:
-                self._thread.join(_POLL_SECONDS)
-        self._raise()
+        if self._live is not None:
+            yield from self._live.events()
+        elif len(trace):
+            yield trace.batch()
 
     def _recorded(self) -> Trace:
-        if self._trace is None:
+        if self.trace is None:
             raise TraceError("nothing was recorded", hint="lowering.run(..., profile=True)")
-        return self._trace
+        return self.trace
 
     @property
     def inspector(self) -> Inspector:
-        """The trace joined with the program.
+        """The trace joined with the program; waits for the end of the run.
 
         Raises:
-            TraceError: The run was started without `profile=True`.
+            TraceError: Nothing was recorded.
         """
-        self._recorded()
-        self.wait()
+        trace = self._recorded()
+        if self._live is not None:
+            self._live.result()
         if self._inspector is None:
-            self._inspector = Inspector(etdump=self._recorded(), etrecord=self.lowering)
+            self._inspector = Inspector(trace=trace, program=self.lowering, edge=self.lowering.edge)
         return self._inspector
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per instruction (and per event inside a delegate), with times in milliseconds."""
+        """One row per instruction and per event inside a delegate, with times in milliseconds."""
         return self.inspector.to_dataframe()
 
     def events_of(self, method: str) -> Iterator[Any]:
         """The Inspector's events of a method; none where nothing was recorded."""
-        if self._trace is None:
+        if self.trace is None:
             return
         for block in self.inspector.event_blocks:
             if block.name.startswith("Execute") and block.method == method:
@@ -366,23 +341,22 @@ class Run:
     def summary(self) -> pd.DataFrame:
         """Where the time goes: one row per operator, the most expensive first.
 
-        Columns: operator, calls (per execution), ms (median per execution, summed over its calls), % of the
-            total.
+        Columns: operator, calls (in one execution), ms (median of an execution, summed over the calls), % of
+            all.
         """
-        totals: dict[str, list[float]] = {}
+        totals: dict[str, tuple[int, float]] = {}
         for event in self.events_of(self.method):
             inside = event.delegate_debug_identifier is not None
-            if event.perf_data is None or inside or event.name.startswith(("Method::", "Program::")):
+            if event.perf_data is None or inside or event.instruction < 0:
                 continue
             name = event.name.removeprefix("native_call_")
             if event.delegate_backend_name:
                 name = f"delegate {event.delegate_backend_name}"
-            entry = totals.setdefault(name, [0, 0.0])
-            entry[0] += event.calls
-            entry[1] += event.perf_data.p50
+            calls, ms = totals.get(name, (0, 0.0))
+            totals[name] = (calls + event.calls, ms + event.perf_data.p50)
         whole = sum(ms for _, ms in totals.values()) or 1.0
         rows = [
-            {"operator": name, "calls": int(calls), "ms": round(ms, 4), "%": round(100 * ms / whole, 1)}
+            {"operator": name, "calls": calls, "ms": round(ms, 4), "%": round(100 * ms / whole, 1)}
             for name, (calls, ms) in sorted(totals.items(), key=lambda item: -item[1][1])
         ]
         return pd.DataFrame(rows, columns=["operator", "calls", "ms", "%"])
@@ -391,16 +365,14 @@ class Run:
         """Write the trace: `.json` for Perfetto and Chrome, any other suffix as ETDump.
 
         Raises:
-            TraceError: The run was started without `profile=True`.
+            TraceError: Nothing was recorded.
         """
-        trace = self._recorded()
-        self.wait()
         if Path(path).suffix == ".json":
-            save_perfetto(self.inspector, path)
+            self.inspector.save_perfetto(path)
         else:
-            trace.save(path)
+            self._recorded().save(path)
 
     def __repr__(self) -> str:
         state = "running" if self.running else "done"
-        recorded = "" if self._trace is None else f", {len(self._trace)} events"
+        recorded = "" if self.trace is None else f", {len(self.trace)} events"
         return f"<Run of {self.method}: {state}{recorded}>"

@@ -21,6 +21,7 @@ from workbench import display as display  # it makes the stages show themselves
 from workbench import managers
 from workbench.backends import PartitionResult, lower_partitions, partition
 from workbench.backends.base import Partitioner
+from workbench.backends.debug import ensure_debug_handles
 from workbench.backends.edits import PartitionEdit, apply_edits
 from workbench.backends.programs import copy_program
 from workbench.edge.config import EdgeCompileConfig
@@ -212,6 +213,9 @@ def _edge(stage: Exported, recipe: Recipe) -> Edge:
     if passes:
         manager = manager.transform(passes)
     programs = {name: manager.exported_program(name) for name in stage.methods}
+    for program in programs.values():
+        # Set once here, they stay the same in all later stages: by them a trace finds its way back.
+        ensure_debug_handles(program)
     return Edge(programs, copy=copy_program)
 
 
