@@ -1,0 +1,60 @@
+"""Small models that fail, or once failed, in some lowering stack: here they lower, run and agree with eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from agreement import assert_agrees, flat
+from networks import SMALL, small
+
+import workbench as wb
+
+# What ExecuTorch 1.5.1's own runtime has no kernel for, or computes wrongly, whoever made the program.
+NOT_IN_EXECUTORCH = {
+    "bucketize": "no kernel for aten::bucketize.Tensor_out",
+    "right_shift": "no kernel for bitwise_right_shift with a scalar",
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_model_agrees_with_eager(name: str) -> None:
+    model = small(name)
+    expected = model.eager()
+    lowering = wb.lower(model.model, model.inputs, dynamic_shapes=model.dynamic_shapes)
+    found = lowering.execute(*model.inputs)
+    assert_agrees(found, expected)
+    for value, reference in zip(found, flat(expected), strict=True):
+        if isinstance(value, torch.Tensor) and reference.ndim == 4:
+            assert value.stride() == reference.stride(), "the memory format differs from eager"
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if name not in NOT_IN_EXECUTORCH])
+@pytest.mark.peer
+def test_program_of_small_model_runs_in_executorch(
+    name: str, tmp_path: Path, run_in_executorch: Callable[..., list[Any]]
+) -> None:
+    model = small(name)
+    path = tmp_path / "small.pte"
+    wb.lower(model.model, model.inputs, dynamic_shapes=model.dynamic_shapes).save(path)
+    assert_agrees(run_in_executorch(path, model.inputs), model.eager())
+
+
+def test_conditionals_do_not_share_memory() -> None:
+    model = small("cond_aliases")
+    lowering = wb.lower(model.model, model.inputs)
+    five_six = model.inputs[1]
+    assert lowering.execute(torch.tensor(True), five_six)[0].tolist() == [111.0, 113.0]
+    assert lowering.execute(torch.tensor(False), five_six)[0].tolist() == [-80.0, -82.0]
+
+
+def test_wide_dynamic_image_runs_at_its_limits() -> None:
+    model = small("conv_wide_dynamic")
+    lowering = wb.lower(model.model, model.inputs, dynamic_shapes=model.dynamic_shapes)
+    for height, width in ((8, 8), (8, 2048), (100, 9)):
+        image = torch.randn(1, 3, height, width)
+        with torch.no_grad():
+            assert_agrees(lowering.execute(image), model.model(image))
