@@ -1,8 +1,8 @@
 """Several methods on their way from exported programs to one file: the names that ExecuTorch users know.
 
-`to_edge` and `to_edge_transform_and_lower` make an `EdgeProgramManager`; its `to_backend` and `transform` make new
-managers, `to_executorch` an `ExecutorchProgramManager`, which writes the file. A manager never changes: each step
-works on a copy of the graphs and shares the weights.
+`to_edge` and `to_edge_transform_and_lower` make an `EdgeProgramManager`; its `to_backend` and `transform`
+make new managers, `to_executorch` an `ExecutorchProgramManager`, which writes the file. A manager never
+changes: each step works on a copy of the graphs and shares the weights.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 import torch
@@ -23,7 +23,7 @@ from workbench.backends.programs import copy_program
 from workbench.edge.config import EdgeCompileConfig
 from workbench.edge.invariants import verify
 from workbench.emit import EmitResult, ExecutorchBackendConfig, emit
-from workbench.errors import LoweringError, PartitionError, WorkbenchError
+from workbench.errors import LoweringError, PartitionError
 from workbench.passes.base import PassResult
 from workbench.passes.foreign import AnyPass, apply
 from workbench.passes.to_edge import to_edge_program
@@ -81,7 +81,8 @@ def to_edge_transform_and_lower(
         compile_config: Options.
 
     Raises:
-        LoweringError: A program cannot be decomposed, a pass fails, or a preserved operator was not delegated.
+        LoweringError: A program cannot be decomposed, a pass fails, or a preserved operator was not
+            delegated.
         PartitionError: A partition is illegal, or a backend fails.
         VerificationError: A program breaks a rule of the edge dialect.
     """
@@ -92,7 +93,9 @@ def to_edge_transform_and_lower(
     if transform_passes is not None:
         manager = manager.transform(transform_passes)
     for turn in range(max((len(items) for items in chosen.values()), default=0)):
-        manager = manager.to_backend({name: items[turn] for name, items in chosen.items() if turn < len(items)})
+        manager = manager.to_backend(
+            {name: items[turn] for name, items in chosen.items() if turn < len(items)}
+        )
     for name in chosen:
         _check_preserved(name, manager, config)
     return manager
@@ -158,8 +161,8 @@ class EdgeProgramManager:
 
         Args:
             passes: Passes for all methods, or by method (the others stay as they are). A pass is one of
-                `workbench.passes`, or a callable from a graph module to a torch `PassResult`, a graph module, or None
-                for a change in place.
+                `workbench.passes`, or a callable from a graph module to a torch `PassResult`, a graph module,
+                or None for a change in place.
             compile_config: Options of the new manager; by default those of this one.
 
         Raises:
@@ -182,8 +185,9 @@ class EdgeProgramManager:
         """Lower what partitioners take.
 
         Args:
-            partitioner: One for all methods, by method (the others stay as they are), or ExecuTorch's specification of
-                programs and partitioners, whose programs then take the place of this manager's.
+            partitioner: One for all methods, by method (the others stay as they are), or ExecuTorch's
+                specification of programs and partitioners, whose programs then take the place of this
+                manager's.
 
         Raises:
             PartitionError: A partition is illegal, or a backend fails.
@@ -191,7 +195,11 @@ class EdgeProgramManager:
         if isinstance(partitioner, MethodProgramsPartitionerSpec):
             spec = partitioner
         else:
-            chosen = partitioner if isinstance(partitioner, Mapping) else dict.fromkeys(self._edge_programs, partitioner)
+            chosen = (
+                partitioner
+                if isinstance(partitioner, Mapping)
+                else dict.fromkeys(self._edge_programs, partitioner)
+            )
             spec = MethodProgramsPartitionerSpec(self._edge_programs, dict(chosen))
         return self._next(to_backend(spec), self.compile_config, "lowered", self.pass_results)
 
@@ -391,14 +399,14 @@ def _may_preserve(operator: OpOverload, asker: str) -> bool:
 
 
 def _check_preserved(name: str, manager: EdgeProgramManager, config: EdgeCompileConfig) -> None:
-    """Operators that were kept whole for a partitioner must have been taken by it: nothing else can run them."""
+    """Operators kept whole for a partitioner must have been taken by it: nothing else can run them."""
     for node in provenance.nodes_of(manager.exported_program(name).graph_module):
         if node.target not in manager._preserved or node.target in config.preserve_ops:
             continue
         if torch.Tag.core in node.target.tags or node.target.namespace != "aten":
             continue
         raise LoweringError(
-            f"method `{name}`: {node.target} was kept whole for a partitioner, but the partitioner left it behind",
+            f"method `{name}`: {node.target} was kept whole for a partitioner, which left it behind",
             stage="lowered",
             node=node.name,
             source=provenance.source_line(node),

@@ -131,7 +131,7 @@ def assign(program: ExportedProgram) -> SourceMap:
 
 
 def attach(program: ExportedProgram, sources: SourceMap) -> None:
-    """Keep the source map of the exported program with a program made from it, and its nodes' handles in place.
+    """Keep the exported program's source map with a program made from it, and put its handles in place.
 
     Args:
         program: Made by a transformation of torch that carries `node.meta["custom"]`.

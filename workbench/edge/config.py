@@ -11,7 +11,7 @@ __all__ = ["EdgeCompileConfig"]
 
 @dataclass
 class EdgeCompileConfig:
-    """Options of `to_edge` and `to_edge_transform_and_lower`; field names as ExecuTorch's where they exist there.
+    """Options of `to_edge` and `to_edge_transform_and_lower`; names as ExecuTorch's where they exist there.
 
     Attributes:
         _check_ir_validity: Verify the graph against the invariants of its stage.
@@ -19,8 +19,8 @@ class EdgeCompileConfig:
         _core_aten_ops_exception_list: Operators outside core ATen that the verifier lets pass.
         preserve_ops: Operators that are kept from decomposition.
         fold_batch_norm: Fold inference batch norms into the convolution before them.
-        fold_constants_limit: Bytes that a folded constant may add to the program, beyond the constants that it
-            replaces; larger results are computed at run time.
+        fold_constants_limit: Bytes that a folded constant may add to the program, beyond the constants that
+            it replaces; larger results are computed at run time.
     """
 
     _check_ir_validity: bool = True

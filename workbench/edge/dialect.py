@@ -1,4 +1,4 @@
-"""The name of the edge dialect for torch: exported programs in it are checked by this class when they are built."""
+"""The edge dialect's name in torch, which checks exported programs by it when it builds them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ DIALECT = "WORKBENCH_EDGE"
 class EdgeVerifier(Verifier):
     """Lets torch build, save and load programs of the edge dialect.
 
-    What the dialect demands beyond a well-formed graph stands in `workbench.edge.invariants`, which the managers
-    check once per stage; torch builds programs more often than that.
+    What the dialect demands beyond a well-formed graph stands in `workbench.edge.invariants`, which the
+    managers check once per stage; torch builds programs more often than that.
     """
 
     dialect = DIALECT

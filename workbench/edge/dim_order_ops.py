@@ -1,8 +1,9 @@
 """Operators that name the dim order of their result, in place of PyTorch's `memory_format`.
 
 A dim order lists the dimensions from the outermost in memory to the innermost: `(0, 1, 2, 3)` is contiguous,
-`(0, 2, 3, 1)` is channels-last. The operators stand in torch's namespace `workbench`, so that a process may import
-executorch beside this package; in a `.pte` they are called `dim_order_ops::...`, which is what the runtimes know.
+`(0, 2, 3, 1)` is channels-last. The operators stand in torch's namespace `workbench`, so that a process may
+import executorch beside this package; in a `.pte` they are called `dim_order_ops::...`, which is what the
+runtimes know.
 """
 
 from __future__ import annotations
@@ -28,25 +29,22 @@ NAMESPACE = "workbench"
 WIRE_NAMESPACE = "dim_order_ops"
 
 _OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-_library = Library(NAMESPACE, "DEF")
+_library: Any = Library(NAMESPACE, "DEF")  # type: ignore[no-untyped-call]
 _library.define(
-    f"_to_dim_order_copy(Tensor self, *, {_OPTIONS}, bool non_blocking=False, int[]? dim_order=None) -> Tensor"
+    f"_to_dim_order_copy(Tensor self, *, {_OPTIONS}, bool non_blocking=False, int[]? dim_order=None)"
+    " -> Tensor"
 )
 _library.define(
     "_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out)"
     " -> Tensor(a!)"
 )
-_library.define(
-    "_clone_dim_order(Tensor self, *, bool non_blocking=False, int[]? dim_order=None) -> Tensor"
-)
+_library.define("_clone_dim_order(Tensor self, *, bool non_blocking=False, int[]? dim_order=None) -> Tensor")
 _library.define(
     "_clone_dim_order.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out)"
     " -> Tensor(a!)"
 )
 _library.define(f"_empty_dim_order(SymInt[] size, *, {_OPTIONS}, int[]? dim_order=None) -> Tensor")
-_library.define(
-    "_empty_dim_order.out(SymInt[] size, *, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"
-)
+_library.define("_empty_dim_order.out(SymInt[] size, *, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)")
 
 
 def dim_order_of_format(memory_format: torch.memory_format, rank: int) -> tuple[int, ...]:
@@ -62,7 +60,9 @@ def dim_order_of_format(memory_format: torch.memory_format, rank: int) -> tuple[
     raise ValueError(f"no dim order for {memory_format} and {rank} dimensions")
 
 
-def _empty(size: Sequence[Any], order: Sequence[int] | None, dtype: torch.dtype | None, device: Any) -> Tensor:
+def _empty(
+    size: Sequence[Any], order: Sequence[int] | None, dtype: torch.dtype | None, device: Any
+) -> Tensor:
     physical = tuple(order) if order is not None else tuple(range(len(size)))
     return torch.empty_permuted(tuple(size), physical, dtype=dtype, device=device)
 
@@ -78,9 +78,11 @@ def _to_dim_order_copy(
     dim_order: Sequence[int] | None = None,
 ) -> Tensor:
     if dim_order is None:
-        return torch.ops.aten._to_copy.default(self, dtype=dtype, device=device)
+        copied: Tensor = torch.ops.aten._to_copy.default(self, dtype=dtype, device=device)
+        return copied
     out = _empty(self.shape, dim_order, dtype or self.dtype, device or self.device)
-    return torch.ops.aten.copy_.default(out, self)
+    torch.ops.aten.copy_.default(out, self)
+    return out
 
 
 def _clone_dim_order(
@@ -104,7 +106,8 @@ def _empty_dim_order(
 def _copy_out(
     self: Tensor, *, non_blocking: bool = False, dim_order: Sequence[int] | None = None, out: Tensor
 ) -> Tensor:
-    return torch.ops.aten.copy_.default(out, self)
+    torch.ops.aten.copy_.default(out, self)
+    return out
 
 
 def _empty_out(size: Sequence[Any], *, dim_order: Sequence[int] | None = None, out: Tensor) -> Tensor:

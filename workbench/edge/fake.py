@@ -1,4 +1,4 @@
-"""Metadata of nodes that a pass makes or whose inputs changed their layout, without tracing the graph again."""
+"""Metadata of nodes that a pass makes or whose inputs changed their layout, without another trace."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def is_contiguous(tensor: torch.Tensor) -> bool:
 
 
 def dim_order(tensor: torch.Tensor) -> tuple[int, ...]:
-    """Dimensions from the outermost in memory to the innermost; broadcast and size-1 dimensions in given order."""
+    """Dimensions from the outermost in memory to the innermost; those of size 1 in given order."""
     if is_contiguous(tensor):
         return tuple(range(tensor.dim()))
     return tuple(int(dimension) for dimension in tensor.dim_order())

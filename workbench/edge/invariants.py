@@ -1,7 +1,8 @@
 """What must hold at each stage of lowering: one table per stage, one row per rule.
 
-A rule looks at one node (or, for the signature, at the program) and describes what it finds wrong. `verify` raises on
-the first violation, with the node, its source line, what was expected and found, and a hint; `violations` lists all.
+A rule looks at one node (or, for the signature, at the program) and describes what it finds wrong. `verify`
+raises on the first violation, with the node, its source line, what was expected and found, and a hint;
+`violations` lists all.
 """
 
 from __future__ import annotations
@@ -114,7 +115,9 @@ def _weights(node: Node, context: Context) -> str | None:
     """Checked once, at the output node: the tensors behind parameters, buffers and constants."""
     if node.op != "output" or context.is_branch:
         return None
-    values = {item.name: item.meta.get("val") for item in context.program.graph.nodes if item.op == "placeholder"}
+    values = {
+        item.name: item.meta.get("val") for item in context.program.graph.nodes if item.op == "placeholder"
+    }
     kinds = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
     for spec in context.program.graph_signature.input_specs:
         if spec.kind not in kinds:
@@ -123,7 +126,8 @@ def _weights(node: Node, context: Context) -> str | None:
         if tensor is None:
             return f"`{spec.target}` has no tensor"
         if isinstance(fake, torch.Tensor) and (tensor.shape != fake.shape or tensor.dtype != fake.dtype):
-            return f"`{spec.target}` is {tensor.dtype} {list(tensor.shape)}, its node {fake.dtype} {list(fake.shape)}"
+            given, noted = (f"{item.dtype} {list(item.shape)}" for item in (tensor, fake))
+            return f"`{spec.target}` is {given}, its node {noted}"
     return None
 
 
@@ -213,7 +217,9 @@ def _not_lowered(node: Node, context: Context) -> str | None:
 
 
 _FORM = (
-    Invariant("order", "each node reads nodes before it", _undefined_input, "a pass broke the order of the graph"),
+    Invariant(
+        "order", "each node reads nodes before it", _undefined_input, "a pass broke the order of the graph"
+    ),
     Invariant(
         "values",
         "each operator's node carries its fake value in meta['val']",

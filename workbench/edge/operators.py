@@ -1,11 +1,11 @@
-"""Which operators the edge dialect has, as far as their identity goes: core ATen, symbols, operators of one type."""
+"""Which operators the edge dialect has: core ATen, arithmetic on symbols, and which operands share a type."""
 
 from __future__ import annotations
 
 import builtins
 import math
 import operator
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import torch
@@ -17,8 +17,11 @@ aten = torch.ops.aten
 
 SYMBOLIC: frozenset[Any] = frozenset(
     {
-        *(getattr(operator, name) for name in "add sub mul floordiv truediv mod neg pow abs".split()),
-        *(getattr(operator, name) for name in "eq ne lt le gt ge not_ and_ or_".split()),
+        *(
+            getattr(operator, name)
+            for name in ["add", "sub", "mul", "floordiv", "truediv", "mod", "neg", "pow", "abs"]
+        ),
+        *(getattr(operator, name) for name in ["eq", "ne", "lt", "le", "gt", "ge", "not_", "and_", "or_"]),
         operator.getitem,
         builtins.round,
         builtins.max,
@@ -59,12 +62,29 @@ EXCEPTIONS: frozenset[OpOverload] = frozenset(
         aten._upsample_bilinear2d_aa.default,
     }
 )
-_SCHEMA_ONE_TYPE = "add sub mul div minimum maximum fmod remainder eq ne lt le gt ge bitwise_and bitwise_or".split()
+_SCHEMA_ONE_TYPE = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "minimum",
+    "maximum",
+    "fmod",
+    "remainder",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "bitwise_and",
+    "bitwise_or",
+]
 
 
-@lru_cache(maxsize=None)
+@cache
 def is_core(target: OpOverload) -> bool:
-    """Whether an operator belongs to the edge dialect: core ATen, its copying views, or an operator of others."""
+    """Whether an operator belongs to the dialect: core ATen, its copying views, or another namespace's."""
     if target.namespace != "aten" or target in EXCEPTIONS:
         return True
     return torch.Tag.core in target.tags or torch.Tag.view_copy in target.tags
@@ -75,7 +95,7 @@ def is_symbolic(target: Any) -> bool:
     return target in SYMBOLIC
 
 
-@lru_cache(maxsize=None)
+@cache
 def needs_one_dtype(target: Any) -> slice | None:
     """The positions of the operands that must have one type; None for operators without that rule."""
     if target is aten.where.self:

@@ -93,7 +93,7 @@ def add_constant(program: ExportedProgram, tensor: torch.Tensor, mode: Any, *, s
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     anchor = placeholders[position] if position < len(placeholders) else _first_body_node(program)
     with program.graph.inserting_before(anchor):
-        node = program.graph.placeholder(name)
+        node: Node = program.graph.placeholder(name)
     node.meta["val"] = fake_of(tensor, mode)
     specs.insert(
         position,
@@ -104,7 +104,8 @@ def add_constant(program: ExportedProgram, tensor: torch.Tensor, mode: Any, *, s
 
 
 def _first_body_node(program: ExportedProgram) -> Node:
-    return next(node for node in program.graph.nodes if node.op != "placeholder")
+    nodes: Iterator[Node] = iter(program.graph.nodes)
+    return next(node for node in nodes if node.op != "placeholder")
 
 
 def remove_inputs(program: ExportedProgram, nodes: Collection[Node]) -> None:
@@ -132,7 +133,7 @@ def remove_inputs(program: ExportedProgram, nodes: Collection[Node]) -> None:
 
 
 def sync_outputs(program: ExportedProgram) -> None:
-    """Write the names of the nodes that the graph returns to the signature, after passes replaced some of them."""
+    """Write the names of the graph's results to the signature, after passes replaced some of them."""
     results: Any = program.graph.output_node().args[0]
     for spec, result in zip(program.graph_signature.output_specs, results, strict=True):
         if isinstance(result, Node):
@@ -151,7 +152,7 @@ def branch_names(node: Node) -> list[str]:
 
 
 def graph_modules(graph_module: GraphModule) -> Iterator[GraphModule]:
-    """A graph and all control-flow graphs in it, the outer before the inner; delegates' graphs are not entered."""
+    """A graph and all control-flow graphs in it, outer before inner; delegates' graphs are not entered."""
     yield graph_module
     for node in graph_module.graph.nodes:
         if node.op == "get_attr" and node.users:

@@ -6,9 +6,10 @@ import os
 import re
 import traceback
 import warnings
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch.export import ExportedProgram
@@ -22,7 +23,7 @@ __all__ = ["export", "load", "save"]
 _TORCH = str(Path(torch.__file__).parent) + os.sep
 _HERE = str(Path(__file__).parent) + os.sep
 _CAUSED = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
-TorchScript = torch.jit.ScriptModule | torch.jit.ScriptFunction
+TorchScript: TypeAlias = "torch.jit.ScriptModule | torch.jit.ScriptFunction[Any, Any]"
 
 
 def export(
@@ -35,11 +36,12 @@ def export(
     """Capture a model as a graph of operators, with a source handle on every node.
 
     Args:
-        model: A module, a TorchScript module, an exported program (which only gets its source handles), or the path
-            of a `.pt2`, `.pt` or `.jit` file.
+        model: A module, a TorchScript module, an exported program (which only gets its source handles), or
+            the path of a `.pt2`, `.pt` or `.jit` file.
         args: Example inputs; their sizes and types hold for all runs, except what `dynamic_shapes` frees.
         kwargs: Example keyword inputs.
-        dynamic_shapes: As of `torch.export.export`. Give each `torch.export.Dim` a `max`: memory is planned for it.
+        dynamic_shapes: As of `torch.export.export`. Give each `torch.export.Dim` a `max`: memory is planned
+            for it.
         strict: Trace through Python's bytecode (TorchDynamo) instead of running the model.
 
     Returns:
@@ -82,12 +84,18 @@ def load(path: str | os.PathLike[str]) -> torch.nn.Module | TorchScript | Export
     """Read a model from a `.pt2` (exported program), `.pt` or `.jit` (TorchScript) file.
 
     Raises:
-        ExportError: The file is missing or neither of them. Pickled modules are not opened: that would run any code
-            that the file holds.
+        ExportError: The file is missing or neither of them. Pickled modules are not opened: that would run
+            any code that the file holds.
     """
     name = os.fspath(path)
     if not os.path.exists(name):
         raise ExportError(f"there is no file `{name}`", stage="export")
+    if not zipfile.is_zipfile(name):
+        raise ExportError(
+            f"`{name}` holds no TorchScript module and no exported program",
+            stage="export",
+            expected="an archive that torch.jit.save or torch.export.save wrote",
+        )
     if name.endswith(".pt2"):
         return _read(name, torch.export.load)
     try:
@@ -100,7 +108,7 @@ def load(path: str | os.PathLike[str]) -> torch.nn.Module | TorchScript | Export
                 f"`{name}` holds no TorchScript module and no exported program",
                 stage="export",
                 found=str(script_error).splitlines()[0],
-                hint="save with torch.jit.save or torch.export.save; a state_dict needs its model class first",
+                hint="save with torch.jit.save or torch.export.save; a state_dict needs its class first",
             ) from script_error
 
 
@@ -114,8 +122,9 @@ def _read(name: str, reader: Any) -> Any:
         return reader(name)
     except Exception as error:
         raise ExportError(
-            f"`{name}` could not be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
+            f"`{name}` could not be read",
             stage="export",
+            found=(str(error) or type(error).__name__).splitlines()[0],
         ) from error
 
 
@@ -130,8 +139,8 @@ def _warn_if_training(model: Any) -> None:
     ]
     if affected:
         warnings.warn(
-            f"the model is in training mode, in which {len(affected)} of its modules ({affected[0] or 'itself'}, ...) "
-            "behave differently; call model.eval() before export",
+            f"the model is in training mode, in which {len(affected)} of its modules "
+            f"({affected[0] or 'itself'}, ...) behave differently; call model.eval() before export",
             stacklevel=3,
         )
 
@@ -150,7 +159,7 @@ def _explained(error: Exception, model: Any) -> ExportError:
 
 
 def _model_line(error: BaseException) -> str | None:
-    """The innermost line outside torch and this package: of the traceback, or of the one that the message quotes."""
+    """The innermost line outside torch and this package, of the traceback or of one that the message quotes."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     own = [item for item in frames[1:] if not item[0].startswith((_TORCH, _HERE, "<"))]
     quoted = [(found["file"], int(found["line"])) for found in _CAUSED.finditer(str(error))]

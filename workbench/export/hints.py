@@ -18,18 +18,18 @@ class Hint(NamedTuple):
 HINTS: tuple[Hint, ...] = (
     Hint(
         r"Eq\(u\d+, 1\)|Data-dependent branching|data-dependent branching",
-        "the model branches on a tensor's value. Write the branch with torch.cond, or with torch.where if both sides "
-        "may be computed",
+        "the model branches on a tensor's value. Write the branch with torch.cond, or with torch.where if both "
+        "sides may be computed",
     ),
     Hint(
         r"specialized integer from data-dependent|data-dependent expression|GuardOnDataDependent",
-        "a size depends on a tensor's value. Bound it with torch._check(size >= ...) and torch._check(size <= ...), or "
-        "compute with the full size and mask",
+        "a size depends on a tensor's value. Bound it with torch._check(size >= ...) and "
+        "torch._check(size <= ...), or compute with the full size and mask",
     ),
     Hint(
         r"Constraints violated",
-        "the model needs a relation between dimensions that `dynamic_shapes` does not state; take the suggested fixes "
-        "above over",
+        "the model needs a relation between dimensions that `dynamic_shapes` does not state; take over the "
+        "suggested fixes above",
     ),
     Hint(
         r"dynamic_shapes|treespec|tree structure|pytree",
@@ -56,7 +56,9 @@ HINTS: tuple[Hint, ...] = (
         "the model changes state that is no buffer; register it with register_buffer",
     ),
 )
-_DEFAULT = "run the model in eager on the same inputs; if that works, cut the model down around the line above"
+_DEFAULT = (
+    "run the model in eager on the same inputs; if that works, cut the model down around the line above"
+)
 
 
 def hint_for(error: BaseException, text: str) -> str:

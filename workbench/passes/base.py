@@ -1,8 +1,9 @@
-"""What a pass is: a named step on an exported program that says what it needs, what it leaves, and what it did.
+"""What a pass is: a named step on a program that says what it needs, what it leaves, and what it did.
 
 A pass either works *in place* (the stage's private graph is changed and the same program handed back) or is
-*functional* (a new program is handed back and the given one stays as it was). Which of both is declared by the base
-class, and held to: a pass that breaks its word fails by name. Idea after onnx/ir-py's pass infrastructure.
+*functional* (a new program is handed back and the given one stays as it was). Which of both is declared by
+the base class, and held to: a pass that breaks its word fails by name. Idea after onnx/ir-py's pass
+infrastructure.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class PassResult:
     @property
     def graph_module(self) -> GraphModule:
         """The graph after the pass."""
-        return self.exported_program.graph_module
+        graph_module: GraphModule = self.exported_program.graph_module
+        return graph_module
 
 
 class Pass(abc.ABC):

@@ -1,7 +1,7 @@
 """The results of a control-flow branch are values of its own.
 
-A branch that hands back one of its inputs, a constant, or one value twice would alias memory that the caller also
-writes or frees (pytorch/executorch #21490). A copy is put in front of such a result.
+A branch that hands back one of its inputs, a constant, or one value twice would alias memory that the caller
+also writes or frees (pytorch/executorch #21490). A copy is put in front of such a result.
 """
 
 from __future__ import annotations

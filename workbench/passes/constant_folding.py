@@ -1,8 +1,10 @@
 """What depends on constants alone is computed now.
 
-Sources are constants, buffers that are never written, and operators that make tensors out of numbers (`full`,
-`arange`, `scalar_tensor`). Parameters take part only where asked for: a partitioner may want to see the weight as it
-was trained. `dequantize` is never folded, since that would undo the compression of quantized weights.
+Sources are parameters and buffers that are never written, constants, and operators that make tensors out of
+numbers (`full`, `arange`, `scalar_tensor`). What only rearranges a trained weight (the transpose before
+`addmm`) can be left for later: partitioners know layers by it. What computes on weights, like a weight norm,
+is folded at once, so that they see a plain constant. `dequantize` is never folded, since that would undo the
+compression of quantized weights.
 """
 
 from __future__ import annotations
@@ -27,16 +29,28 @@ __all__ = ["ConstantFolding"]
 
 _MISSING: Any = object()
 _RANDOM = torch.Tag.nondeterministic_seeded
+_LAYOUTS = frozenset(
+    {
+        torch.ops.aten.permute_copy.default,
+        torch.ops.aten.transpose_copy.int,
+        torch.ops.aten.t_copy.default,
+        torch.ops.aten.view_copy.default,
+        torch.ops.aten.unsqueeze_copy.default,
+        torch.ops.aten.squeeze_copy.default,
+        torch.ops.aten.squeeze_copy.dim,
+        torch.ops.aten.squeeze_copy.dims,
+    }
+)
 
 
 class ConstantFolding(InPlacePass):
     """Replace operators on constants by their results.
 
     Args:
-        parameters: Whether the trained parameters count as constants.
+        layouts: Whether what only rearranges a parameter is folded too.
         limit: Bytes that one result may have beyond the constants that it is computed from.
-        cache: Results by operation and data, shared between the methods of one program so that a weight that they
-            share is folded once and stays shared.
+        cache: Results by operation and data, shared between the methods of one program so that a weight that
+            they share is folded once and stays shared.
     """
 
     name = "constant_folding"
@@ -44,40 +58,45 @@ class ConstantFolding(InPlacePass):
     def __init__(
         self,
         *,
-        parameters: bool = False,
+        layouts: bool = False,
         limit: int = 1 << 20,
         cache: MutableMapping[Any, torch.Tensor] | None = None,
     ) -> None:
-        self._parameters = parameters
+        self._layouts = layouts
         self._limit = limit
         self._cache = {} if cache is None else cache
 
     def run(self, program: ExportedProgram) -> Mapping[str, int]:
         """Fold in place; only results that a node outside the folded part reads become constants."""
-        values = self._sources(program)
+        values, parameters = self._sources(program)
         folded: dict[Node, Any] = {}
         for node in program.graph.nodes:
-            if node.op == "call_function" and _foldable(node, values):
+            if node.op == "call_function" and self._foldable(node, values, parameters):
                 result = self._evaluate(node, values)
                 if result is not _MISSING:
                     values[node] = folded[node] = result
         return {"folded": self._write(program, folded), "bytes": _size(folded.values())}
 
-    def _sources(self, program: ExportedProgram) -> dict[Node, Any]:
+    def _foldable(self, node: Node, values: dict[Node, Any], parameters: set[Node]) -> bool:
+        if not self._layouts and node.target in _LAYOUTS and node.args[0] in parameters:
+            return False
+        return _foldable(node, values)
+
+    def _sources(self, program: ExportedProgram) -> tuple[dict[Node, Any], set[Node]]:
+        """The values of all constant inputs, and which of them are trained parameters."""
         specs = input_specs(program)
         written = mutated_targets(program)
-        kinds = {InputKind.BUFFER, InputKind.CONSTANT_TENSOR}
-        if self._parameters:
-            kinds.add(InputKind.PARAMETER)
-        values = {}
+        values, parameters = {}, set()
         for node in program.graph.nodes:
             if node.op != "placeholder":
                 break
             spec = specs[node.name]
-            tensor = lifted_tensor(program, spec) if spec.kind in kinds else None
+            tensor = lifted_tensor(program, spec)
             if tensor is not None and spec.target not in written:
                 values[node] = tensor.detach()
-        return values
+                if spec.kind == InputKind.PARAMETER:
+                    parameters.add(node)
+        return values, parameters
 
     def _evaluate(self, node: Node, values: dict[Node, Any]) -> Any:
         if not self._affordable(node, values):

@@ -19,7 +19,7 @@ _RANDOM = torch.Tag.nondeterministic_seeded
 
 
 class Cse(GraphPass):
-    """Merge nodes with the same operator and the same arguments; the first one stays, with the handles of all."""
+    """Merge nodes of one operator with the same arguments; the first one stays, with the handles of all."""
 
     name = "cse"
 
@@ -48,7 +48,8 @@ def _mergeable(node: Node) -> bool:
 
 
 def _frozen(argument: Any) -> Any:
-    # `1`, `1.0` and `True` are equal keys of a dictionary but different arguments, so the type is part of the key.
+    # `1`, `1.0` and `True` are equal keys of a dictionary but different arguments, so the type is part of the
+    # key.
     if isinstance(argument, (list, tuple)):
         return tuple(_frozen(item) for item in argument)
     if isinstance(argument, dict):

@@ -1,8 +1,8 @@
 """A batch norm behind a convolution becomes part of the convolution's weight and bias.
 
-`bn(conv(x, w) + b) = conv(x, w * s) + (b - mean) * s + beta` with `s = gamma / sqrt(var + eps)` per output channel
-(Jacob et al. 2018, section 3.2). The factors are computed in double precision and rounded once before they scale the
-weight, so that the result differs from that of the two operators by rounding only.
+`bn(conv(x, w) + b) = conv(x, w * s) + (b - mean) * s + beta` with `s = gamma / sqrt(var + eps)` per output
+channel (Jacob et al. 2018, section 3.2). The factors are computed in double precision and rounded once before
+they scale the weight, so that the result differs from that of the two operators by rounding only.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ class FoldBatchNorm(InPlacePass):
             given = [constants.of(item) for item in (*convolution.args[1:3], *node.args[1:5])]
             if given[0] is None or given[4] is None or given[5] is None or not _same_kind(given):
                 continue
-            if any(item is not None and value is None for item, value in zip(node.args[1:3], given[2:4], strict=True)):
+            if any(
+                item is not None and value is None
+                for item, value in zip(node.args[1:3], given[2:4], strict=True)
+            ):
                 continue
             if convolution.args[2] is not None and given[1] is None:
                 continue
@@ -68,14 +71,21 @@ class FoldBatchNorm(InPlacePass):
         transposed: Any = convolution.args[6]
         groups: Any = convolution.args[8]
         epsilon: Any = norm.args[6]
-        key = (tuple(None if item is None else item.data_ptr() for item in given), epsilon, transposed, groups)
+        key = (
+            tuple(None if item is None else item.data_ptr() for item in given),
+            epsilon,
+            transposed,
+            groups,
+        )
         if key not in self._cache:
             # The sources are kept with the result: an address stands for its tensor only while that lives.
             self._cache[key] = (_folded(given, epsilon, transposed, groups), given)
         (weight, bias), _ = self._cache[key]
         new_weight = add_constant(program, weight, mode, stem="_folded_weight")
         new_bias = add_constant(program, bias, mode, stem="_folded_bias")
-        for position, (old, new) in enumerate(((convolution.args[1], new_weight), (convolution.args[2], new_bias)), 1):
+        for position, (old, new) in enumerate(
+            ((convolution.args[1], new_weight), (convolution.args[2], new_bias)), 1
+        ):
             provenance.transfer([item for item in (old,) if isinstance(item, Node)], new)
             convolution.update_arg(position, new)
         for user in list(norm.users):
@@ -124,7 +134,8 @@ def _folded(
     if beta is not None:
         new_bias = new_bias + beta.double()
     if transposed:
-        # Weight is (in, out / groups, ...): output channel g * (out / groups) + j stands in row block g, column j.
+        # Weight is (in, out / groups, ...): output channel g * (out / groups) + j stands in row block g,
+        # column j.
         per_group = scale.reshape(groups, 1, -1)
         rows = weight.reshape(groups, weight.shape[0] // groups, weight.shape[1], -1)
         new_weight = (rows * per_group.unsqueeze(-1).to(weight.dtype)).reshape(weight.shape)

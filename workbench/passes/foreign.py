@@ -15,10 +15,12 @@ from workbench.passes.base import Pass, PassResult
 __all__ = ["AnyPass", "apply"]
 
 AnyPass = Pass | Callable[[GraphModule], Any]
-"""A pass of this package, or a callable from a graph module to a torch `PassResult`, a graph module or None."""
+"""A pass of this package, or a callable from a graph module to a `PassResult`, a graph module or None."""
 
 
-def apply(program: ExportedProgram, passes: Sequence[AnyPass]) -> tuple[ExportedProgram, tuple[PassResult, ...]]:
+def apply(
+    program: ExportedProgram, passes: Sequence[AnyPass]
+) -> tuple[ExportedProgram, tuple[PassResult, ...]]:
     """Run passes of both kinds in order.
 
     Args:

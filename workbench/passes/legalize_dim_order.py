@@ -1,10 +1,10 @@
 """Kernels that read memory as if it were contiguous get contiguous operands.
 
-Undelegated, only some operators are at home in channels-last: convolution and pooling, copies that name their dim
-order, and pointwise operators whose operands all have the same sizes and the same order. `cat`, `topk`, `pad`,
-`mean`, matrix products and the rest compute on contiguous tensors; where eager hands them a channels-last one, a copy
-is put in front. Without it ExecuTorch's kernels compute wrongly in silence (pull request #21865) or refuse
-(#11086, #16507, #19139, #22520).
+Undelegated, only some operators are at home in channels-last: convolution and pooling, copies that name their
+dim order, and pointwise operators whose operands all have the same sizes and the same order. `cat`, `topk`,
+`pad`, `mean`, matrix products and the rest compute on contiguous tensors; where eager hands them a
+channels-last one, a copy is put in front. Without it ExecuTorch's kernels compute wrongly in silence (pull
+request #21865) or refuse (#11086, #16507, #19139, #22520).
 """
 
 from __future__ import annotations

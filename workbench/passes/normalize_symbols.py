@@ -1,4 +1,4 @@
-"""Symbolic sizes are asked for in one way: `aten.sym_size.int` and its kin, each once per tensor and dimension."""
+"""Symbolic sizes are asked for in one way, `aten.sym_size.int` and its kin; known sizes are numbers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Operands of one operator get one type.
 
-Eager promotes `int32 + float32` inside the kernel. Here the conversion is a node of its own: a kernel then needs one
-instance per type instead of one per pair of types, and the conversion of a constant is folded away.
+Eager promotes `int32 + float32` inside the kernel. Here the conversion is a node of its own: a kernel then
+needs one instance per type instead of one per pair of types, and the conversion of a constant is folded away.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ PROMOTED: dict[OpOverload, tuple[slice, KIND]] = {
 
 
 def operands(node: Node) -> tuple[int, int, KIND] | None:
-    """First and last (exclusive) position of the operands that share a type, and the rule; None for others."""
+    """First and last (exclusive) position of the operands that share a type, and the rule."""
     found = PROMOTED.get(node.target)  # type: ignore[call-overload]
     if found is None:
         return None
@@ -82,7 +82,11 @@ def compute_dtype(node: Node) -> torch.dtype | None:
         return None
     computed, result = elementwise_dtypes(*values, type_promotion_kind=kind)
     # In half precision `computed` is float32 inside the kernel; the operands keep their storage type.
-    return result if kind is KIND.INT_TO_FLOAT or computed.is_floating_point == result.is_floating_point else computed
+    return (
+        result
+        if kind is KIND.INT_TO_FLOAT or computed.is_floating_point == result.is_floating_point
+        else computed
+    )
 
 
 def _value(argument: Any) -> Any:

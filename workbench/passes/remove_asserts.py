@@ -1,8 +1,8 @@
 """Assertions of the exporter leave the graph.
 
-`_assert_tensor_metadata` restates what the graph's own metadata says and goes at once. The others guard ranges of
-symbols; they stay in the edge dialect, where partitioners and passes may read them, and go before a program is
-written: the runtime checks the sizes of its inputs against the same bounds.
+`_assert_tensor_metadata` restates what the graph's own metadata says and goes at once. The others guard
+ranges of symbols; they stay in the edge dialect, where partitioners and passes may read them, and go before a
+program is written: the runtime checks the sizes of its inputs against the same bounds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class RemoveAsserts(GraphPass):
 
     def run_graph(self, graph_module: GraphModule, program: ExportedProgram) -> Mapping[str, int]:
         """Erase the nodes in place."""
-        doomed = [node for node in graph_module.graph.nodes if node.target in self._targets and not node.users]
+        doomed = [
+            node for node in graph_module.graph.nodes if node.target in self._targets and not node.users
+        ]
         for node in doomed:
             graph_module.graph.erase_node(node)
         return {"asserts": len(doomed)}

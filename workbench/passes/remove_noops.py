@@ -1,8 +1,8 @@
 """Operators that hand on what they are given leave the graph.
 
-Each rule compares fake values: sizes, type and strides must be known to be equal. Arithmetic with neutral elements
-goes only where the result is the same bit for bit: `x * 1`, `x / 1` and `x - 0` always, `x + 0` only for integers
-(since -0.0 + 0 is 0.0).
+Each rule compares fake values: sizes, type and strides must be known to be equal. Arithmetic with neutral
+elements goes only where the result is the same bit for bit: `x * 1`, `x / 1` and `x - 0` always, `x + 0` only
+for integers (since -0.0 + 0 is 0.0).
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _same(source: Node, node: Node) -> bool:
 
 
 def _may_merge(source: Node, node: Node) -> bool:
-    """Results of the program (and of a branch) must not be its inputs: those may be written after they are read."""
+    """Results of a graph must not be its inputs: those may be written after they are read."""
     return source.op == "call_function" or not any(user.op == "output" for user in node.users)
 
 

@@ -1,11 +1,12 @@
-"""The guard of attention's softmax against fully masked rows looks at each row's maximum instead of each element.
+"""The guard of attention's softmax against masked rows looks at each row's maximum, not at each element.
 
 `scaled_dot_product_attention` decomposes into a softmax that gives 0 for rows that are all -inf:
 
     where(not any(not (scores == -inf)), 0, softmax(scores))
 
-which walks four times over the scores. A row is all -inf exactly if its maximum is, and NaN passes through both forms
-alike, so `where(amax(scores) == -inf, 0, softmax(scores))` is the same bit for bit in one pass over the scores.
+which walks four times over the scores. A row is all -inf exactly if its maximum is, and NaN passes through
+both forms alike, so `where(amax(scores) == -inf, 0, softmax(scores))` is the same bit for bit in one pass
+over the scores.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _guarded_softmax(node: Node) -> tuple[Node, int] | None:
     if reduced % len(shape) != dim % len(shape) or some.args[2:3] != (True,):
         return None
     # The maximum of nothing does not exist.
-    return (scores, dim) if type(shape[dim]) is int and shape[dim] > 0 else None
+    return (scores, dim) if type(shape[dim]) is int and shape[dim] != 0 else None
 
 
 def _input(node: Any, target: Any) -> Node | None:
@@ -93,4 +94,4 @@ def _input(node: Any, target: Any) -> Node | None:
 def _is_zero(node: Any) -> bool:
     if not isinstance(node, Node):
         return False
-    return node.target in (aten.full_like.default, aten.full.default) and node.args[1] == 0
+    return node.target in (aten.full_like.default, aten.full.default) and bool(node.args[1] == 0)

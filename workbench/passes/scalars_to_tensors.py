@@ -1,8 +1,8 @@
 """Numbers in tensor positions become constant tensors.
 
-ATen's dispatcher wraps `x + 2` silently; an out-variant kernel takes what its schema says. The constant gets the type
-in which the operator computes, so that no conversion is left to run time; numbers that are symbols become
-`scalar_tensor` nodes.
+ATen's dispatcher wraps `x + 2` silently; an out-variant kernel takes what its schema says. The constant gets
+the type in which the operator computes, so that no conversion is left to run time; numbers that are symbols
+become `scalar_tensor` nodes.
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ class ScalarsToTensors(GraphPass):
                     symbols += 1
         return {"constants": constants, "symbols": symbols}
 
-    def _constant(
-        self, graph_module: GraphModule, program: ExportedProgram, node: Node, number: Any
-    ) -> Node:
+    def _constant(self, graph_module: GraphModule, program: ExportedProgram, node: Node, number: Any) -> Node:
         dtype = _dtype_for(node, number)
         key = (dtype, type(number), repr(number))
         if key not in self._constants:

@@ -1,8 +1,8 @@
 """Chains of views shrink, and permutations that move no data become views.
 
-A `view_copy` costs nothing at run time (the planner lets it share its input's memory), a `permute_copy` moves every
-element. So: a view of a view is one view; a permutation of a permutation is one permutation; and what keeps the order
-of all elements (dimensions of size 1 moved, selected or expanded) is a view.
+A `view_copy` costs nothing at run time (the planner lets it share its input's memory), a `permute_copy` moves
+every element. So: a view of a view is one view; a permutation of a permutation is one permutation; and what
+keeps the order of all elements (dimensions of size 1 moved, selected or expanded) is a view.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From an exported program to the edge dialect: one decomposition trace, then a fixed list of in-place passes."""
+"""From an exported program to the edge dialect: one decomposition trace, then a list of in-place passes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def decompose(
     """
     sources = provenance.assign(program)
     try:
-        decomposed = program.run_decompositions(decomposition_table(preserve, dict(preserve_at or {})))
+        decomposed: ExportedProgram = program.run_decompositions(
+            decomposition_table(preserve, dict(preserve_at or {}))
+        )
     except WorkbenchError:
         raise
     except Exception as error:

@@ -23,9 +23,7 @@ from workbench.passes.simplify_views import SimplifyViews
 __all__ = ["prepare_for_runtime", "runtime_passes"]
 
 
-def runtime_passes(
-    *, fold_weights: bool = True, cache: MutableMapping[Any, Any] | None = None
-) -> list[Pass]:
+def runtime_passes(*, fold_weights: bool = True, cache: MutableMapping[Any, Any] | None = None) -> list[Pass]:
     """The passes between the last edge graph and the memory plan, in order.
 
     Args:
@@ -34,7 +32,7 @@ def runtime_passes(
     """
     steps: list[Pass] = [RemoveAsserts(), DimOrder()]
     if fold_weights:
-        steps += [FoldBatchNorm(cache=cache), ConstantFolding(parameters=True, cache=cache)]
+        steps += [FoldBatchNorm(cache=cache), ConstantFolding(layouts=True, cache=cache)]
     return [
         *steps,
         SafeSoftmax(),

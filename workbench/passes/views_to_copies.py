@@ -1,13 +1,14 @@
 """Views become copies: `view` -> `view_copy`, `permute` -> `permute_copy`, and so on.
 
-A runtime that plans memory ahead knows no aliases between values unless the planner makes them, so the edge dialect
-has none. A copy's result is contiguous (so says ATen), which changes the strides that later nodes see.
+A runtime that plans memory ahead knows no aliases between values unless the planner makes them, so the edge
+dialect has none. A copy's result is contiguous (so says ATen), which changes the strides that later nodes
+see.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import torch
@@ -30,7 +31,7 @@ _SPECIAL: dict[OpOverload, OpOverload] = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def copy_of_view(operator: Any) -> OpOverload | None:
     """The copying form of a view operator; None for an operator that is no view."""
     if not isinstance(operator, OpOverload):
