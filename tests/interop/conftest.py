@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from networks import Network
 
 CACHE = Path(__file__).resolve().parents[2] / "build" / "test-cache"
@@ -20,8 +21,8 @@ CACHE = Path(__file__).resolve().parents[2] / "build" / "test-cache"
 def made_by_executorch() -> Callable[[Network], Path]:
     """A function that gives ExecuTorch's undelegated program of a network.
 
-    Making one takes up to half a minute, so that they are kept in build/test-cache, named by what they depend on:
-    the network's weights and inputs, and the version of the package.
+    Making one takes up to half a minute, so that they are kept in build/test-cache, named by what they
+    depend on: the network's weights and inputs, and the version of the package.
     """
     from importlib.metadata import version
 

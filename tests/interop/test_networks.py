@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import torch
-from agreement import assert_agrees
-from networks import MTCNN, NETWORKS, Network, build, mtcnn
 
 import workbench as wb
+from agreement import assert_agrees
+from networks import MTCNN, NETWORKS, Network, build, mtcnn
 
 SLOW = {"lstm", "vit_tiny", "resnet18", "mobilenet_v2", "minilm"}
 

@@ -1,4 +1,4 @@
-"""Small models that fail, or once failed, in some lowering stack: here they lower, run and agree with eager."""
+"""Small models that fail, or once failed, in some lowering stack: here they run and agree with eager."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from agreement import assert_agrees, flat
-from networks import SMALL, small
 
 import workbench as wb
+from agreement import assert_agrees, flat
+from networks import SMALL, small
 
 # What ExecuTorch 1.5.1's own runtime has no kernel for, or computes wrongly, whoever made the program.
 NOT_IN_EXECUTORCH = {
