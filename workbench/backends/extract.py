@@ -217,26 +217,35 @@ def insert_delegates(
     if owner is program.graph_module:
         _drop_mutations(program, [part for part, _ in lowered])
     _reorder(owner.graph, [part.nodes for part, _ in lowered])
-    renamed: dict[str, str] = {}
+    elements: dict[Node, Node] = {}
     for (part, module), name in zip(lowered, free_names(owner), strict=False):
         owner.add_module(name, module)
-        renamed.update(_insert(owner, part, name))
+        _insert(owner, part, name, elements)
+    renamed = {old.name: new.name for old, new in elements.items()}
+    for part, _ in reversed(lowered):
+        for node in reversed(part.nodes):
+            owner.graph.erase_node(node)
     if owner is program.graph_module:
         for spec in program.graph_signature.output_specs:
             if getattr(spec.arg, "name", None) in renamed:
                 spec.arg.name = renamed[spec.arg.name]
 
 
-def _insert(owner: GraphModule, part: Extracted, name: str) -> dict[str, str]:
-    """Replace the nodes of a partition, which stand in one row, by a call.
+def _insert(owner: GraphModule, part: Extracted, name: str, elements: dict[Node, Node]) -> None:
+    """Put a call before the nodes of a partition, which stand in one row, and let it feed their users.
 
-    Returns the new names of its results.
+    Args:
+        owner: The graph module.
+        part: The partition.
+        name: Attribute that holds its lowered module.
+        elements: For each node that a partition passes out what stands for it now. Grows.
     """
     graph = owner.graph
-    renamed = {}
     with graph.inserting_before(part.nodes[0]):
         holder = graph.get_attr(name)
-        call = graph.call_function(executorch_call_delegate, (holder, *part.inputs))
+        # An input may be a result of a partition whose call is there already.
+        inputs = (elements.get(node, node) for node in part.inputs)
+        call = graph.call_function(executorch_call_delegate, (holder, *inputs))
         call.meta["val"] = tuple(node.meta["val"] for node in part.outputs)
         provenance.transfer(part.nodes, call)
         for index, node in enumerate(part.outputs):
@@ -244,10 +253,7 @@ def _insert(owner: GraphModule, part: Extracted, name: str) -> dict[str, str]:
             element.meta["val"] = node.meta["val"]
             provenance.transfer([node], element)
             node.replace_all_uses_with(element)
-            renamed[node.name] = element.name
-    for node in reversed(part.nodes):
-        graph.erase_node(node)
-    return renamed
+            elements[node] = element
 
 
 def _drop_mutations(program: ExportedProgram, parts: Sequence[Extracted]) -> None:

@@ -207,6 +207,31 @@ def test_several_partitioners_in_sequence_fill_in_what_is_left(edge, take):
     torch.testing.assert_close(both.module()(*MIXED_INPUTS), model(*MIXED_INPUTS))
 
 
+class Woven(torch.nn.Module):
+    """Two partitions in the order of the data, the later one with the first node of the graph."""
+
+    def forward(self, x, y):
+        late = torch.sin(y)
+        early = torch.cos(x)
+        return torch.sin(early) * late, torch.cos(early)
+
+
+def test_partitions_that_feed_each_other_directly_are_joined_up(edge):
+    class TwoTags(Partitioner):
+        def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+            for node in exported_program.graph.nodes:
+                if node.op == "call_function":
+                    node.meta[TAG_KEY] = "early" if node.target is aten.cos.default else "late"
+            return PartitionResult(
+                exported_program, dict.fromkeys(("late", "early"), DelegationSpec("Recorder", []))
+            )
+
+    lowered = to_backend(edge(Woven(), MIXED_INPUTS), TwoTags())
+    calls = [str(n.target) for n in lowered.graph.nodes if n.op == "call_function"]
+    assert calls.count("executorch_call_delegate") == 2 and not [c for c in calls if c.startswith("aten")]
+    torch.testing.assert_close(lowered.module()(*MIXED_INPUTS), Woven()(*MIXED_INPUTS))
+
+
 def test_methods_take_their_own_partitioners_and_others_stay(edge, take):
     programs = {name: edge(Mixed(), MIXED_INPUTS) for name in ("a", "b", "c")}
     chosen = {"a": take([aten.sin.default]), "b": take([aten.cos.default])}
