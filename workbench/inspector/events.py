@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.errors import TraceError
+from workbench.inspector.roofline import OVERHEAD_EVENT
 from workbench.inspector.symbols import MethodSymbols, Node
 from workbench.serialize.etdump import (
     AllocationEvent,
@@ -25,8 +26,6 @@ from workbench.serialize.etdump import (
 __all__ = ["Event", "EventBlock", "PerfData", "TimeScale", "scale_factor"]
 
 FRAMEWORK_EVENTS = frozenset({"Method::init", "Program::load_method", "Method::execute"})
-# What ExecuTorch's runtime logs beside each kernel: the kernel with the overhead of its call.
-OVERHEAD_EVENT = "OPERATOR_CALL"
 _MASK32 = 2**32 - 1
 
 DelegateScale: TypeAlias = Callable[[int | str, float], float]

@@ -19,6 +19,9 @@ from torch.fx import Node as FxNode
 if TYPE_CHECKING:
     from workbench.inspector.inspector import Inspector
 
+# What ExecuTorch's runtime logs beside each kernel: the kernel with the overhead of its call.
+OVERHEAD_EVENT = "OPERATOR_CALL"
+
 __all__ = ["Work", "roofline_table", "shapes_of", "work_of"]
 
 Shape = tuple[int, ...]
@@ -174,7 +177,8 @@ _MOVES = (
 _REDUCTIONS = "amax amin any all argmax argmin cumsum max mean min prod sum"
 
 _COUNTERS: dict[str, _Counter] = {
-    **dict.fromkeys(_MOVES.split(), _nothing),
+    # `view_copy` and the like also under the name that they have before functionalization.
+    **{name.removesuffix("_copy"): _nothing for name in _MOVES.split()},
     **dict.fromkeys(_REDUCTIONS.split(), _per_input(1)),
     "convolution": _convolution,
     "conv1d": _convolution,
@@ -214,7 +218,8 @@ def work_of(node: FxNode) -> Work | None:
     if schema is None or not outputs:
         return None
     inputs = [tensor for argument in (*node.args, *node.kwargs.values()) for tensor in _tensors(argument)]
-    counter = _COUNTERS.get(schema.name.split("::")[-1], _per_output(1))
+    name = schema.name.split("::")[-1].removesuffix("_copy")
+    counter = _COUNTERS.get(name, _per_output(1))
     try:
         flops = counter(node, inputs, outputs)
     except (IndexError, TypeError):
@@ -238,7 +243,7 @@ def roofline_table(inspector: Inspector, peak_gflops: float, peak_gbytes: float)
     for block in inspector.event_blocks:
         for event in block.events:
             works = [node.work for node in event.nodes if node.work is not None]
-            if not works or event.perf_data is None:
+            if not works or event.perf_data is None or event.name == OVERHEAD_EVENT:
                 continue
             work = sum(works[1:], works[0])
             seconds = inspector.seconds(event.perf_data.p50)

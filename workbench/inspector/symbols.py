@@ -175,9 +175,9 @@ def _collect(program: ExportedProgram, nodes: dict[int, list[Node]]) -> None:
     found: dict[int, list[Node]] = {}
     for node in provenance.nodes_of(program.graph_module):
         handle = node.meta.get("debug_handle")
-        if node.op == "call_function" and isinstance(handle, int) and handle not in nodes:
-            if node.target is not operator.getitem:
-                found.setdefault(handle, []).append(_describe(node, handle))
+        is_call = node.op == "call_function" and node.target is not operator.getitem
+        if is_call and isinstance(handle, int) and handle not in nodes:
+            found.setdefault(handle, []).append(_describe(node, handle))
     nodes.update(found)
 
 

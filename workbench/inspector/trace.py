@@ -27,7 +27,7 @@ from workbench.serialize.etdump import (
 __all__ = ["EVENT_DTYPE", "EventBatch", "Kind", "Output", "Trace"]
 
 # One drained event; native_runtime/python/trace.cc packs the same fields. Times are nanoseconds of
-# CLOCK_MONOTONIC; `name` and `delegate_name` are indices into the names, -1 for none; executions count from 0.
+# CLOCK_MONOTONIC; `name` and `delegate_name` are indices into the names, -1 for none; executions from 0.
 EVENT_DTYPE = np.dtype(
     {
         "names": [
