@@ -76,6 +76,10 @@ class CapabilityPartitioner(Partitioner):
             taken = {node for group in groups for node in group}
             left.update((n, a) for n, a in answers.items() if isinstance(a, WhyNot) and n not in taken)
             for group in groups:
+                members = set(group)
+                if all(user in members for node in group for user in node.users):
+                    left.update((node, WhyNot(node, "nothing uses its result")) for node in group)
+                    continue
                 size = sum(not is_getitem(node) for node in group)
                 if size < self.min_nodes:
                     reason = f"its partition would hold {size} operators, below min_nodes {self.min_nodes}"

@@ -7,9 +7,18 @@ from hypothesis import strategies as st
 from torch.export import export
 
 from workbench import provenance
-from workbench.backends import delegates_in, partition, to_backend
+from workbench.backends import (
+    DelegationSpec,
+    Partitioner,
+    PartitionResult,
+    delegates_in,
+    partition,
+    to_backend,
+)
+from workbench.backends.base import TAG_KEY
 from workbench.backends.costs import boundaries
 from workbench.backends.extract import extract_tags
+from workbench.errors import PartitionError
 
 aten = torch.ops.aten
 OPERATORS = {
@@ -49,6 +58,7 @@ def test_random_partitions_compute_the_same(take, seed, wanted):
     model = Random(seed)
     inputs = (torch.randn(3), torch.randn(3))
     exported = export(model, inputs)
+    exported.graph.eliminate_dead_code()
     provenance.assign(exported)
     lowered = to_backend(exported, take(list(wanted)))
     assert not [n for n in lowered.graph.nodes if n.target in wanted]
@@ -104,14 +114,24 @@ def test_input_that_python_has_a_name_for_keeps_it(take):
     assert delegate.lowered.original_module.graph_signature.user_inputs == ("input",)
 
 
-def test_partition_that_computes_nothing_of_use_is_refused(take):
-    from workbench.errors import PartitionError
+class Dead(torch.nn.Module):
+    def forward(self, x):
+        torch.sin(x)
+        return x + 1.0
 
-    class Dead(torch.nn.Module):
-        def forward(self, x):
-            torch.sin(x)
-            return x + 1.0
 
-    exported = export(Dead(), (torch.ones(2),))
-    with pytest.raises(PartitionError, match="nothing that the tag"):
-        to_backend(exported, take([aten.sin.default]))
+def test_tag_that_computes_nothing_of_use_is_refused():
+    class Careless(Partitioner):
+        def partition(self, exported_program):
+            node = next(n for n in exported_program.graph.nodes if n.target is aten.sin.default)
+            node.meta[TAG_KEY] = "t"
+            return PartitionResult(exported_program, {"t": DelegationSpec("Recorder", [])})
+
+    with pytest.raises(PartitionError, match="nothing that the tag 't' computes is used"):
+        to_backend(export(Dead(), (torch.ones(2),)), Careless())
+
+
+def test_operators_without_use_are_left_with_that_reason(take):
+    result = partition(export(Dead(), (torch.ones(2),)), take([aten.sin.default]))
+    assert result.partition_tags == {}
+    assert {r.node: r.reason for r in result.reasons}["sin"] == "nothing uses its result"

@@ -1,4 +1,4 @@
-"""The example code of the delegation guide, with only its import roots changed, down to files that run natively.
+"""The example code of the delegation guide: only its import roots change, and its files run natively.
 
 The texts in tests/seeds/ are the guide's code as it stands there.
 """
