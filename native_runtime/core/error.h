@@ -32,6 +32,8 @@ enum class [[nodiscard]] Error : std::uint32_t {
   DelegateInvalidCompatibility = 0x30,
   DelegateMemoryAllocationFailed = 0x31,
   DelegateInvalidHandle = 0x32,
+
+  Cancelled = 0x100,  // ours: the caller stopped the execution
 };
 
 [[nodiscard]] constexpr const char* name_of(Error error) {
@@ -56,6 +58,7 @@ enum class [[nodiscard]] Error : std::uint32_t {
     case Error::DelegateInvalidCompatibility: return "DelegateInvalidCompatibility";
     case Error::DelegateMemoryAllocationFailed: return "DelegateMemoryAllocationFailed";
     case Error::DelegateInvalidHandle: return "DelegateInvalidHandle";
+    case Error::Cancelled: return "Cancelled";
   }
   return "Unknown";
 }

@@ -1,0 +1,55 @@
+#include "executor/memory.h"
+
+#include <cstdlib>
+
+namespace wb {
+namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
+
+std::byte* align_up(std::byte* pointer, std::size_t alignment) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  return pointer + ((alignment - address % alignment) % alignment);
+}
+
+}  // namespace
+
+MethodMemory::~MethodMemory() {
+  while (blocks_ != nullptr) {
+    Block* next = blocks_->next;
+    std::free(blocks_);
+    blocks_ = next;
+  }
+}
+
+// calloc: large blocks come from the system as untouched zero pages, which cost nothing until they are used.
+std::byte* MethodMemory::block(std::size_t bytes) {
+  if (bytes > SIZE_MAX / 2) return nullptr;
+  auto* fresh = static_cast<Block*>(std::calloc(1, sizeof(Block) + bytes));
+  if (fresh == nullptr) return nullptr;
+  fresh->next = blocks_;
+  blocks_ = fresh;
+  reserved_ += bytes;
+  return reinterpret_cast<std::byte*>(fresh + 1);
+}
+
+void* MethodMemory::allocate(std::size_t bytes, std::size_t alignment) {
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || bytes > SIZE_MAX / 4 || alignment > SIZE_MAX / 4) {
+    return nullptr;
+  }
+  if (bytes + alignment > kBlockBytes / 4) {
+    std::byte* own = block(bytes + alignment);
+    return own == nullptr ? nullptr : align_up(own, alignment);
+  }
+  std::byte* start = cursor_ == nullptr ? nullptr : align_up(cursor_, alignment);
+  if (start == nullptr || start > end_ || static_cast<std::size_t>(end_ - start) < bytes) {
+    std::byte* fresh = block(kBlockBytes);
+    if (fresh == nullptr) return nullptr;
+    end_ = fresh + kBlockBytes;
+    start = align_up(fresh, alignment);
+  }
+  cursor_ = start + bytes;
+  return start;
+}
+
+}  // namespace wb

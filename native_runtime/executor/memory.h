@@ -1,0 +1,43 @@
+// Memory of a method: everything that lives as long as it does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace wb {
+
+// Hands out memory from growing blocks; all of it is zeroed and goes at once. Null when the system has none.
+class MethodMemory {
+ public:
+  MethodMemory() = default;
+  MethodMemory(const MethodMemory&) = delete;
+  MethodMemory& operator=(const MethodMemory&) = delete;
+  ~MethodMemory();
+
+  // `alignment` is a power of two; 0 bytes give a valid pointer.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment);
+
+  // Room for `count` objects, zeroed, for types for which that is a value.
+  template <typename T>
+  [[nodiscard]] T* array(std::size_t count) {
+    if (count > SIZE_MAX / sizeof(T)) return nullptr;
+    return static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
+  }
+
+  // Bytes that were taken from the system.
+  [[nodiscard]] std::size_t reserved() const { return reserved_; }
+
+ private:
+  struct Block {
+    Block* next;
+  };
+
+  std::byte* block(std::size_t bytes);
+
+  Block* blocks_ = nullptr;
+  std::byte* cursor_ = nullptr;
+  std::byte* end_ = nullptr;
+  std::size_t reserved_ = 0;
+};
+
+}  // namespace wb
