@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "backends/demo/blob.h"
-#include "backends/registry.h"
+#include "core/register.h"
 
 namespace wb::demo {
 namespace {
@@ -98,7 +98,8 @@ constinit DemoBackend with_compiler{"BackendWithCompilerDemo", bit(Opcode::Copy)
 constinit DemoBackend add_mul{"AddMulBackendDemo",
                               bit(Opcode::Copy) | bit(Opcode::Add) | bit(Opcode::Mul) | bit(Opcode::Mm)};
 
+WB_REGISTER_BACKEND(with_compiler);
+WB_REGISTER_BACKEND(add_mul);
+
 }  // namespace
 }  // namespace wb::demo
-
-WB_BACKENDS(demo, &wb::demo::with_compiler, &wb::demo::add_mul)

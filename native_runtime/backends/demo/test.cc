@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "backends/demo/blob.h"
-#include "backends/registry.h"
+#include "core/register.h"
 
+// What the demo needs of the runtime.
 namespace wb {
 std::uint64_t now_ns() { return 0; }
 }  // namespace wb
@@ -88,12 +89,9 @@ std::vector<std::byte> make_blob() {
 }
 
 wb::Backend* find(std::string_view id) {
-  for (const wb::backends::BackendTable* table : wb::backends::builtin()) {
-    for (std::uint32_t i = 0; i < table->count; ++i) {
-      if (table->items[i]->id() == id) return table->items[i];
-    }
-  }
-  return nullptr;
+  const wb::Registration* entry = wb::Registration::first();
+  while (entry != nullptr && entry->backend()->id() != id) entry = entry->next();
+  return entry == nullptr ? nullptr : entry->backend();
 }
 
 struct Run {
