@@ -19,6 +19,7 @@ from torch.export import ExportedProgram
 
 from workbench import provenance
 from workbench.backends import MethodProgramsPartitionerSpec, Partitioner, to_backend
+from workbench.backends.debug import ensure_debug_handles
 from workbench.backends.programs import copy_program
 from workbench.edge.config import EdgeCompileConfig
 from workbench.edge.invariants import verify
@@ -176,6 +177,7 @@ class EdgeProgramManager:
                 programs[name] = program
                 continue
             programs[name], done = apply(copy_program(program), chosen)
+            ensure_debug_handles(programs[name])
             results[name] = (*results.get(name, ()), *done)
         return self._next(programs, compile_config or self.compile_config, self._stage, results)
 
@@ -362,6 +364,8 @@ def _edge_manager(
         edge[name], results[name] = to_edge_program(
             program, config, preserve=everywhere, preserve_at=somewhere, cache=cache
         )
+        # Set once here, they stay the same in all later stages: by them a trace finds its way back.
+        ensure_debug_handles(edge[name])
     return EdgeProgramManager(
         edge, constant_methods, config, preserved=frozenset(preserved), pass_results=results
     )

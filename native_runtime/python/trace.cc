@@ -1,6 +1,9 @@
 #include "trace.h"
 
+#include <pybind11/stl.h>
+
 #include <memory>
+#include <optional>
 
 namespace py = pybind11;
 
@@ -21,6 +24,10 @@ struct PackedEvent {
   std::uint8_t padding[7];
 };
 static_assert(sizeof(PackedEvent) == 48);
+
+// Where tensors are asked for and no room is named. The system backs pages when they are written first.
+constexpr std::size_t kDebugBufferBytes = std::size_t{1} << 30;
+constexpr std::size_t kOutputRecords = std::size_t{1} << 16;
 
 py::tuple sizes_of(const OutputRecord& record) {
   py::tuple sizes(record.rank);
@@ -107,11 +114,15 @@ void bind_trace(py::module_& module) {
                            "Receives the events of executions, and copies of intermediate tensors if asked for.\n\n"
                            "Give it to `Method.execute(inputs, trace=session)`. `drain()` may be called from another "
                            "thread while the method runs.")
-      .def(py::init([](std::size_t events, bool outputs, std::size_t debug_buffer_bytes, std::size_t output_records) {
+      .def(py::init([](std::size_t events, bool outputs, std::uint32_t output_executions,
+                       std::optional<std::size_t> debug_buffer_bytes, std::optional<std::size_t> output_records) {
+             const auto bytes = debug_buffer_bytes.value_or(outputs ? kDebugBufferBytes : 0);
+             const auto records = output_records.value_or(outputs ? kOutputRecords : 0);
              auto session = std::make_unique<TraceSession>(TraceOptions{.events = events,
                                                                         .outputs = outputs,
-                                                                        .debug_buffer_bytes = debug_buffer_bytes,
-                                                                        .output_records = output_records});
+                                                                        .output_executions = output_executions,
+                                                                        .debug_buffer_bytes = bytes,
+                                                                        .output_records = records});
              if (!session->buffer().valid()) {
                PyErr_SetString(PyExc_MemoryError, "no memory for the trace's ring or debug buffer");
                throw py::error_already_set();
@@ -119,7 +130,15 @@ void bind_trace(py::module_& module) {
              return session;
            }),
            py::kw_only(), py::arg("events") = std::size_t{1} << 16, py::arg("outputs") = false,
-           py::arg("debug_buffer_bytes") = 0, py::arg("output_records") = 0)
+           py::arg("output_executions") = 1, py::arg("debug_buffer_bytes") = py::none(),
+           py::arg("output_records") = py::none(),
+           "Args:\n"
+           "    events: Room for events that have not been drained yet.\n"
+           "    outputs: Record what each instruction writes.\n"
+           "    output_executions: Of how many executions, from the first on; 0 for all.\n"
+           "    debug_buffer_bytes: Room for those tensors; by default 1 GiB of addresses, of which only what is "
+           "written takes memory.\n"
+           "    output_records: Room for their descriptions; by default 65,536.")
       .def("keep", &TraceSession::keep, py::arg("owner"), "Keep the object alive whose names the events point to.")
       .def("drain", &TraceSession::drain, "New events, as packed records of 48 bytes (see `EVENT_DTYPE`).")
       .def("outputs", &TraceSession::outputs, "What is known of each captured tensor, in the order of execution.")

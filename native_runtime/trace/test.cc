@@ -138,6 +138,17 @@ void test_outputs_are_copied_until_full() {
   EXPECT(buffer.outputs().size() == 3 && buffer.outputs_dropped() == 0);
 }
 
+void test_outputs_are_asked_for_in_the_first_executions() {
+  wb::TraceBuffer buffer({.events = 64, .outputs = true, .output_executions = 2});
+  for (int execution = 0; execution < 4; ++execution) {
+    EXPECT(buffer.wants_outputs() == (execution < 2));
+    buffer.record(event_number(0, wb::EventKind::Execute));
+  }
+  buffer.clear_outputs();
+  EXPECT(buffer.wants_outputs());
+  EXPECT(!wb::TraceBuffer({.events = 64}).wants_outputs());
+}
+
 void test_output_without_memory_is_counted() {
   wb::TraceBuffer buffer({.events = 64, .outputs = true});
   OwnedTensor a(1);
@@ -196,6 +207,7 @@ int main() {
   test_concurrent_reader_sees_all_in_order(false);
   test_concurrent_reader_sees_all_in_order(true);
   test_outputs_are_copied_until_full();
+  test_outputs_are_asked_for_in_the_first_executions();
   test_output_without_memory_is_counted();
   test_clock_follows_monotonic_clock();
   report_cost();

@@ -22,7 +22,9 @@ constexpr std::size_t round_up(std::size_t value) { return (value + kAlignment -
 }  // namespace
 
 TraceBuffer::TraceBuffer(const TraceOptions& options)
-    : wants_outputs_(options.outputs), ring_(options.events < 2 * kReserve ? 2 * kReserve : options.events) {
+    : wants_outputs_(options.outputs),
+      output_executions_(options.output_executions),
+      ring_(options.events < 2 * kReserve ? 2 * kReserve : options.events) {
   storage_failed_ = reserve_outputs(options.debug_buffer_bytes, options.output_records) != Error::Ok;
 }
 
@@ -86,6 +88,9 @@ Error TraceBuffer::reserve_outputs(std::size_t bytes, std::size_t records) {
 }
 
 void TraceBuffer::clear_outputs() {
+  outputs_end_ = output_executions_ == 0
+                     ? UINT64_MAX
+                     : std::uint64_t{executions_.load(std::memory_order_relaxed)} + output_executions_;
   byte_count_ = 0;
   record_count_.store(0, std::memory_order_release);
   outputs_dropped_.store(0, std::memory_order_release);

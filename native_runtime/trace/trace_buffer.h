@@ -37,6 +37,7 @@ struct OutputRecord {
 struct TraceOptions {
   std::size_t events = std::size_t{1} << 16;  // slots of the ring; rounded up to a power of two
   bool outputs = false;                       // ask for intermediate tensors
+  std::uint32_t output_executions = 1;        // of how many executions; 0: of all
   std::size_t debug_buffer_bytes = 0;
   std::size_t output_records = 0;
 };
@@ -51,7 +52,9 @@ class TraceBuffer final : public EventSink {
   [[nodiscard]] bool valid() const;
 
   void record(const Event& event) override;
-  [[nodiscard]] bool wants_outputs() const override { return wants_outputs_; }
+  [[nodiscard]] bool wants_outputs() const override {
+    return wants_outputs_ && executions_.load(std::memory_order_relaxed) < outputs_end_;
+  }
   void output(const Event& event, int index, const Tensor& tensor) override;
 
   // Consumer: calls `take(const TraceRecord&)` for each new event.
@@ -80,12 +83,14 @@ class TraceBuffer final : public EventSink {
   [[nodiscard]] std::uint64_t records_wanted() const { return records_wanted_.load(std::memory_order_acquire); }
 
   // Not while a method runs. Makes room for outputs (never less than before; what stands there is lost) and forgets
-  // the outputs and what was dropped of them.
+  // the outputs and what was dropped of them. The next executions' outputs are recorded again.
   [[nodiscard]] Error reserve_outputs(std::size_t bytes, std::size_t records);
   void clear_outputs();
 
  private:
   bool wants_outputs_;
+  std::uint32_t output_executions_;
+  std::uint64_t outputs_end_ = 0;  // the first execution whose outputs are not asked for any more
   Ring<TraceRecord> ring_;
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint32_t> executions_{0};

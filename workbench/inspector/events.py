@@ -171,6 +171,9 @@ class Event:
         self.debug_handles = symbols.handles(self.instruction, self.delegate_debug_identifier)
         self.num_outputs = symbols.num_outs.get(self.instruction, 1)
         self.delegate_backend_name = symbols.backend(self.instruction)
+        if self.name == "DELEGATE_CALL" and self.instruction in symbols.num_outs:
+            # The runtime can't tell a delegate's inputs from its outputs, which come last: it records both.
+            self.debug_data = self.debug_data[-self.num_outputs :]
         self.nodes = symbols.resolve(self.debug_handles)
         self.op_types = [node.op for node in self.nodes]
         self.stack_traces = {node.name: node.stack_trace for node in self.nodes}

@@ -136,7 +136,9 @@ class Symbols:
         methods = {}
         for name in sorted(program.methods):
             planned = program.exported_program(name)
-            source = planned if edge is None else edge.exported_program(name)
+            source = planned
+            if edge is not None and name in edge.methods:
+                source = edge.exported_program(name)
             methods[name] = MethodSymbols(
                 handle_map=handle_map.get(name, {}),
                 delegate_map=(program.delegate_map or {}).get(name, {}),

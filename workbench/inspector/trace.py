@@ -48,6 +48,10 @@ EVENT_DTYPE = np.dtype(
 )
 
 
+# Instructions that call nothing: the executor's names and ExecuTorch's.
+_CONTROL = {"move": "MOVE_CALL", "jump_false": "JF_CALL", "free": "FREE_CALL"}
+
+
 class Kind(IntEnum):
     """What an event is about (`EventKind` of native_runtime/core/trace.h)."""
 
@@ -241,7 +245,8 @@ def _output(entry: dict[str, Any]) -> Output:
 def event_name(name: str, kind: int) -> str:
     """The name that ExecuTorch's runtime gives to the same event.
 
-    A kernel is `native_call_<operator>`, whatever its namespace; a delegate's call is `DELEGATE_CALL`.
+    A kernel is `native_call_<operator>`, whatever its namespace; what is neither a kernel nor one of the
+    instructions of control flow is `DELEGATE_CALL`, for delegates are recorded under their backend's name.
     """
     if kind == Kind.EXECUTE:
         return "Method::execute"
@@ -249,7 +254,7 @@ def event_name(name: str, kind: int) -> str:
         return name or "Method::init"
     if kind == Kind.INSTRUCTION:
         _, separator, operator = name.partition("::")
-        return f"native_call_{operator}" if separator else "DELEGATE_CALL"
+        return f"native_call_{operator}" if separator else _CONTROL.get(name, "DELEGATE_CALL")
     return name
 
 

@@ -79,3 +79,25 @@ def test_output_whose_event_was_dropped_is_kept(session):
     session.record(Kind.EXECUTE, "forward", 0, 3)
     (block,) = Trace(session).to_etdump().blocks
     assert [event.instruction for event in block.events if isinstance(event, DebugEvent)] == [3]
+
+
+def test_events_have_the_names_that_executorch_gives(session):
+    names = [
+        "aten::add.out",
+        "executorch_prim::et_view.default",
+        "move",
+        "jump_false",
+        "free",
+        "XnnpackBackend",
+    ]
+    for instruction, name in enumerate(names):
+        session.record(Kind.INSTRUCTION, name, 1, 2, instruction)
+    (block,) = Trace(session).to_etdump().blocks
+    assert [event.name for event in block.events] == [
+        "native_call_add.out",
+        "native_call_et_view.default",
+        "MOVE_CALL",
+        "JF_CALL",
+        "FREE_CALL",
+        "DELEGATE_CALL",
+    ]
