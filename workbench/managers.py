@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
@@ -17,7 +16,6 @@ import torch
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 
-from workbench import provenance
 from workbench.backends import MethodProgramsPartitionerSpec, Partitioner, to_backend
 from workbench.backends.debug import ensure_debug_handles
 from workbench.backends.programs import copy_program
@@ -27,6 +25,7 @@ from workbench.emit import EmitResult, ExecutorchBackendConfig, emit
 from workbench.errors import LoweringError, PartitionError
 from workbench.passes.base import PassResult
 from workbench.passes.foreign import AnyPass, apply
+from workbench.passes.preserve import check_preserved, preserved_operators
 from workbench.passes.to_edge import to_edge_program
 from workbench.serialize import SerializedProgram, write_named_data, write_program
 
@@ -98,7 +97,7 @@ def to_edge_transform_and_lower(
             {name: items[turn] for name, items in chosen.items() if turn < len(items)}
         )
     for name in chosen:
-        _check_preserved(name, manager, config)
+        check_preserved(name, manager.exported_program(name), manager._preserved - set(config.preserve_ops))
     return manager
 
 
@@ -359,7 +358,7 @@ def _edge_manager(
     edge, results = {}, {}
     preserved: set[OpOverload] = set()
     for name, program in programs.items():
-        everywhere, somewhere = _preserved(program, partitioners.get(name, ()))
+        everywhere, somewhere = preserved_operators(program, partitioners.get(name, ()))
         preserved.update(everywhere, somewhere)
         edge[name], results[name] = to_edge_program(
             program, config, preserve=everywhere, preserve_at=somewhere, cache=cache
@@ -369,54 +368,6 @@ def _edge_manager(
     return EdgeProgramManager(
         edge, constant_methods, config, preserved=frozenset(preserved), pass_results=results
     )
-
-
-def _preserved(
-    program: ExportedProgram, partitioners: Sequence[Partitioner]
-) -> tuple[set[OpOverload], dict[OpOverload, frozenset[int]]]:
-    """The operators that partitioners want whole: everywhere, and at which exported nodes."""
-    everywhere: set[OpOverload] = set()
-    somewhere: dict[OpOverload, frozenset[int]] = {}
-    for partitioner in partitioners:
-        operators, wanted = partitioner.ops_to_not_decompose(program)
-        legal = {operator for operator in operators if _may_preserve(operator, type(partitioner).__name__)}
-        if wanted is None:
-            everywhere |= legal
-            continue
-        provenance.assign(program)
-        for node in provenance.nodes_of(program.graph_module):
-            if node.target in legal and wanted(node):
-                somewhere[node.target] = somewhere.get(node.target, frozenset()) | provenance.handles(node)
-        for operator in legal:
-            somewhere.setdefault(operator, frozenset())
-    return everywhere, somewhere
-
-
-def _may_preserve(operator: OpOverload, asker: str) -> bool:
-    schema = operator._schema
-    aliases = any(result.alias_info is not None for result in schema.returns)
-    if not schema.is_mutable and not aliases:
-        return True
-    what = "writes to an argument" if schema.is_mutable else "returns an alias of its input"
-    warnings.warn(f"{asker} asks to keep {operator}, which {what}; it is decomposed", stacklevel=4)
-    return False
-
-
-def _check_preserved(name: str, manager: EdgeProgramManager, config: EdgeCompileConfig) -> None:
-    """Operators kept whole for a partitioner must have been taken by it: nothing else can run them."""
-    for node in provenance.nodes_of(manager.exported_program(name).graph_module):
-        if node.target not in manager._preserved or node.target in config.preserve_ops:
-            continue
-        if torch.Tag.core in node.target.tags or node.target.namespace != "aten":
-            continue
-        raise LoweringError(
-            f"method `{name}`: {node.target} was kept whole for a partitioner, which left it behind",
-            stage="lowered",
-            node=node.name,
-            source=provenance.source_line(node),
-            expected="each operator of `ops_to_not_decompose` in a partition",
-            hint="let the partitioner's `ops_to_not_decompose` filter refuse the node, or take it",
-        )
 
 
 def _by_method(programs: Programs) -> dict[str, ExportedProgram]:

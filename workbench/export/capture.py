@@ -99,7 +99,7 @@ def load(path: str | os.PathLike[str]) -> torch.nn.Module | TorchScript | Export
     if name.endswith(".pt2"):
         return _read(name, torch.export.load)
     try:
-        return torch.jit.load(name, map_location="cpu")  # type: ignore[no-untyped-call, no-any-return]
+        return torch.jit.load(name, map_location="cpu")  # type: ignore[no-untyped-call,no-any-return]
     except Exception as script_error:
         try:
             return torch.export.load(name)
@@ -159,7 +159,7 @@ def _explained(error: Exception, model: Any) -> ExportError:
 
 
 def _model_line(error: BaseException) -> str | None:
-    """The innermost line outside torch and this package, of the traceback or of one that the message quotes."""
+    """The innermost line outside torch and this package, of the traceback or of one quoted by the message."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     own = [item for item in frames[1:] if not item[0].startswith((_TORCH, _HERE, "<"))]
     quoted = [(found["file"], int(found["line"])) for found in _CAUSED.finditer(str(error))]

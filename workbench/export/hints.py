@@ -18,8 +18,8 @@ class Hint(NamedTuple):
 HINTS: tuple[Hint, ...] = (
     Hint(
         r"Eq\(u\d+, 1\)|Data-dependent branching|data-dependent branching",
-        "the model branches on a tensor's value. Write the branch with torch.cond, or with torch.where if both "
-        "sides may be computed",
+        "the model branches on a tensor's value. Write the branch with torch.cond, or with torch.where if "
+        "both sides may be computed",
     ),
     Hint(
         r"specialized integer from data-dependent|data-dependent expression|GuardOnDataDependent",

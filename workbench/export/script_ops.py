@@ -41,7 +41,7 @@ _ENUMS: dict[str, dict[int, Any]] = {
 
 
 def converted(argument: Any, value: Any) -> Any:
-    """A value as Python's binding of an operator takes it: TorchScript writes types and formats as integers."""
+    """A value as Python's binding of an operator takes it; TorchScript writes types as integers."""
     if not isinstance(value, int) or isinstance(value, bool):
         return value
     kind = str(argument.real_type).removeprefix("Optional[").removesuffix("]").removesuffix("?")

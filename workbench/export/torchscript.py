@@ -243,7 +243,7 @@ PYTHON_OPS["prim::TupleUnpack"] = _unpack
 
 
 class _Place(NamedTuple):
-    """Where a tensor is registered. torch.export swaps the tensors of modules, so a list must not hold them."""
+    """Where a tensor is registered; torch.export swaps modules' tensors, so a list must not hold them."""
 
     module: torch.nn.Module
     name: str
@@ -329,7 +329,7 @@ def _source_of(node: Any) -> str | None:
         for found in _RANGE.finditer(node.sourceRange())
     ]
     own = [frame for frame in frames if not frame.startswith((_TORCH, "code/__torch__/torch/"))]
-    return (own or frames or [None])[0]
+    return own[0] if own else frames[0] if frames else None
 
 
 def _restore_sources(program: ExportedProgram) -> None:

@@ -20,6 +20,12 @@ __all__ = ["out_variant", "wire_name"]
 # Options of a tensor under construction: the out-variant reads them off its out argument.
 _TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory", "memory_format"})
 
+# PyTorch declares no out-variants of these; the names are those that ExecuTorch's kernels have.
+_UNDECLARED = {
+    ("quantized_decomposed", "default"): "out",
+    ("quantized_decomposed", "tensor"): "Tensor_out",
+}
+
 
 @cache
 def out_variant(operator: OpOverload) -> OpOverload | None:
@@ -43,11 +49,12 @@ def wire_name(operator: OpOverload) -> str | None:
     """The name under which a runtime looks up the kernel of an operator; None where no out-variant exists."""
     found = operator if operator._schema.is_mutable else out_variant(operator)
     if found is None:
-        return None
+        overload = _UNDECLARED.get((operator.namespace, operator._overloadname))
+        return None if overload is None else f"{operator._schema.name}.{overload}"
     name: str = found._schema.name
     if found.namespace == NAMESPACE:
         name = name.replace(NAMESPACE, WIRE_NAMESPACE, 1)
-    overload: str = found._schema.overload_name
+    overload = found._schema.overload_name
     return f"{name}.{overload}" if overload else name
 
 

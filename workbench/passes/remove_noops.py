@@ -122,7 +122,9 @@ class _Numbers:
 def _source(node: Node, numbers: _Numbers | None) -> Node | None:
     rule = _RULES.get(node.target)  # type: ignore[call-overload]
     if rule is not None:
-        first: Any = node.args[0][0] if node.target is aten.cat.default and node.args[0] else node.args[0]
+        first: Any = node.args[0]
+        if node.target is aten.cat.default:
+            first = first[0] if first else None
         if isinstance(first, Node) and rule(node) and _same(first, node):
             return first
         return None
