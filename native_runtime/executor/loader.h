@@ -54,6 +54,7 @@ class MethodLoader {
   Error check_move(const Step& step);
   void mark_written();
   void mark_outs_of_delegates();
+  void mark_written_inputs();
   Error find_constants();
   Error find_late();
   Error save_changing();
@@ -70,6 +71,7 @@ class MethodLoader {
   const Program& program_;
   const LoadOptions& options_;
   MergedData data_;
+  KernelFunction* prepare_ = nullptr;  // per step
   bool* written_ = nullptr;   // per value: an instruction or the caller writes it
   bool* readonly_ = nullptr;  // per value: its data may be the file's
   bool* constant_ = nullptr;  // per value

@@ -180,6 +180,7 @@ class Method {
   std::uint32_t delegate_count_ = 0;
   std::byte** arenas_ = nullptr;
   bool* input_set_ = nullptr;
+  bool* input_written_ = nullptr;  // an instruction writes to it
   void** staging_ = nullptr;  // copies of inputs that can't be used in place, or null
   Saved* saved_ = nullptr;
   std::uint32_t saved_count_ = 0;

@@ -87,7 +87,8 @@ Error MethodLoader::make_steps() {
   std::size_t total = 0;
   for (std::uint32_t c = 0; c < count(plan_.chains()); ++c) total += count(plan_.chains()->Get(c)->instructions());
   method_.steps_ = method_.memory_.array<Step>(total);
-  if (method_.steps_ == nullptr) return no_memory();
+  prepare_ = method_.memory_.array<KernelFunction>(total);
+  if (method_.steps_ == nullptr || prepare_ == nullptr) return no_memory();
   std::uint32_t missing = 0;
   for (std::uint32_t c = 0; c < count(plan_.chains()); ++c) {
     const auto* instructions = plan_.chains()->Get(c)->instructions();
@@ -172,6 +173,7 @@ Error MethodLoader::make_kernel_step(const fb::KernelCall& call, Step& step) {
   step.kind = Step::Kind::Kernel;
   step.name = kernel->name;
   step.execute = kernel->execute;
+  prepare_[&step - method_.steps_] = kernel->prepare;
   WB_TRY(make_args(call.args(), step));
   strip_results(step);
   return Error::Ok;
@@ -245,6 +247,25 @@ void MethodLoader::mark_written() {
       if ((step.kind != Step::Kind::Move && !is_view(step)) || step.arg_count < 2) continue;
       const std::uint32_t to = index_of(*step.args[step.arg_count - 1]);
       if (readonly_[index_of(*step.args[0])] && !readonly_[to]) readonly_[to] = changed = true;
+    }
+  }
+}
+
+void MethodLoader::mark_written_inputs() {
+  for (std::uint32_t i = 0; i < method_.input_count(); ++i) {
+    const EValue* input = &method_.input(i);
+    for (std::uint32_t s = 0; s < method_.step_count_; ++s) {
+      const Step& step = method_.steps_[s];
+      const bool first = step.kind == Step::Kind::Kernel && step.arg_count != 0 && writes_first_argument(step.name);
+      if (first && step.args[0] == input) method_.input_written_[i] = true;
+      if (step.kind == Step::Kind::JumpFalse || step.kind == Step::Kind::Free) continue;
+      // A move or a view of an input is taken for a write: what it points to may be written later.
+      if ((step.kind == Step::Kind::Move || is_view(step)) && step.args[0] == input) method_.input_written_[i] = true;
+      for (std::uint32_t a = step.out_begin; a < step.arg_count; ++a) {
+        for_each_value(*step.args[a], [&](const EValue& out) {
+          method_.input_written_[i] = method_.input_written_[i] || &out == input;
+        });
+      }
     }
   }
 }
