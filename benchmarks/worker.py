@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "notebooks")]
 
 import torch  # noqa: E402
-from networks import MTCNN, Network, build, mtcnn  # noqa: E402
 
 from benchmarks import peers  # noqa: E402
 from benchmarks.measure import median_seconds  # noqa: E402
+from networks import MTCNN, Network, build, mtcnn  # noqa: E402
 
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
@@ -79,9 +79,9 @@ def execution(network: Network, files: Path, budget: float, peer: str) -> dict[s
 
 def _difference(found: Any, expected: Any) -> float | None:
     flat = [expected] if isinstance(expected, torch.Tensor) else list(expected)
-    if hasattr(found, "values") and not isinstance(found, dict):
-        found = list(found.values())
-    flat_found = [found] if isinstance(found, torch.Tensor) else list(found)
+    if isinstance(found, torch.Tensor):
+        found = [found]
+    flat_found = list(found.values()) if hasattr(found, "keys") else list(found)
     pairs = zip(flat_found, flat, strict=False)
     differences = [(torch.as_tensor(a).float() - b.float()).abs().max().item() for a, b in pairs]
     return max(differences, default=None)
@@ -121,8 +121,9 @@ def arena(network: Network, files: Path) -> dict[str, Any]:
 
 def trace(network: Network, files: Path, budget: float) -> dict[str, Any]:
     """Seconds of one execution with and without a trace, measured in turns."""
-    from workbench.inspector import Trace
     from workbench.runtime import Runtime
+
+    from workbench.inspector import Trace
 
     method = Runtime.get().load_program(peers.ours(network, files)).load_method("forward")
     inputs = list(network.inputs)

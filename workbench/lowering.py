@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 from torch.export import ExportedProgram
@@ -163,14 +163,9 @@ class Lowering:
         loaded = self.load_method(method)
         return loaded.execute(list(inputs), trace=None if trace is None else trace.session)
 
-    def new_trace(self, *, events: int = 1 << 16, values: bool = False) -> Trace:
-        """A trace that several executions may write to.
-
-        Args:
-            events: Room for events that have not been collected yet.
-            values: Record the output of every instruction as well.
-        """
-        return Trace(TraceSession(events=events, outputs=values))
+    def new_trace(self, *, values: bool = False) -> Trace:
+        """A trace that several executions may write to; with `values` for the outputs of instructions, too."""
+        return new_trace(values=values)
 
     def run(
         self,
@@ -195,23 +190,15 @@ class Lowering:
         Raises:
             ExecutionError: The inputs don't fit the method, or an operator failed.
         """
-        if repeat < 1:
-            raise ExecutionError(
-                "a method is run at least once", code="InvalidArgument", found=f"repeat={repeat}"
-            )
-        loaded = self.load_method(method)
-        trace = self.new_trace(values=values) if profile or values else None
-        if background:
-            live = LiveRun.start(
-                loaded, list(inputs), repeat=repeat, session=(trace or self.new_trace(events=2)).session
-            )
-            return Run(self, method, live.trace if trace is not None else None, live=live)
-        outputs = None
-        for _ in range(repeat):
-            outputs = self.execute(*inputs, method=method, trace=trace)
-            if trace is not None:
-                trace.collect()
-        return Run(self, method, trace, outputs=outputs)
+        return Run.start(
+            self,
+            inputs,
+            method=method,
+            profile=profile,
+            values=values,
+            repeat=repeat,
+            background=background,
+        )
 
     def profile(self, trace: Trace, *, method: str = "forward") -> Run:
         """A trace that executions of this program wrote, as a run without outputs of its own."""
@@ -251,30 +238,77 @@ class Lowering:
         )
 
 
+def new_trace(*, events: int = 1 << 16, values: bool = False) -> Trace:
+    """A trace of the native runtime.
+
+    Args:
+        events: Room for events that have not been collected yet.
+        values: Record what each instruction wrote, too.
+    """
+    return Trace(TraceSession(events=events, outputs=values))
+
+
+class Runnable(Protocol):
+    """What can be run: it loads its methods."""
+
+    def load_method(self, name: str = "forward") -> Method:
+        """A loaded method."""
+
+
 class Run:
     """One or several executions of a method.
 
     Attributes:
-        lowering: What was run.
+        of: What was run.
         method: The method's name.
         trace: What was recorded, or None where nothing was asked for.
     """
 
     def __init__(
         self,
-        lowering: Lowering,
+        of: Runnable,
         method: str,
         trace: Trace | None,
         *,
         outputs: Any = None,
         live: LiveRun | None = None,
     ) -> None:
-        self.lowering = lowering
+        self.of = of
         self.method = method
         self.trace = trace
         self._outputs = outputs
         self._live = live
         self._inspector: Inspector | None = None
+
+    @classmethod
+    def start(
+        cls,
+        of: Runnable,
+        inputs: tuple[Any, ...],
+        *,
+        method: str = "forward",
+        profile: bool = False,
+        values: bool = False,
+        repeat: int = 1,
+        background: bool = False,
+    ) -> Run:
+        """Run a method of a lowering or an opened program; arguments as of `Lowering.run`."""
+        if repeat < 1:
+            raise ExecutionError(
+                "a method runs at least once", code="InvalidArgument", found=f"repeat={repeat}"
+            )
+        loaded = of.load_method(method)
+        trace = new_trace(values=values) if profile or values else None
+        if background:
+            session = (trace or new_trace()).session
+            live = LiveRun.start(loaded, list(inputs), repeat=repeat, session=session)
+            return cls(of, method, None if trace is None else live.trace, live=live)
+        outputs = None
+        for _ in range(repeat):
+            outputs = loaded.execute(list(inputs), trace=None if trace is None else trace.session)
+            if trace is not None:
+                trace.collect()
+        return cls(of, method, trace, outputs=outputs)
 
     @property
     def running(self) -> bool:
@@ -312,6 +346,17 @@ class Run:
         return self.trace
 
     @property
+    def lowering(self) -> Lowering:
+        """What was run.
+
+        Raises:
+            TraceError: It was a program from a file, of whose lowering nothing is known.
+        """
+        if not isinstance(self.of, Lowering):
+            raise TraceError("this run was of a program from a file", hint="compare runs of lowerings")
+        return self.of
+
+    @property
     def inspector(self) -> Inspector:
         """The trace joined with the program; waits for the end of the run.
 
@@ -322,7 +367,8 @@ class Run:
         if self._live is not None:
             self._live.result()
         if self._inspector is None:
-            self._inspector = Inspector(trace=trace, program=self.lowering, edge=self.lowering.edge)
+            joined = {"program": self.of, "edge": self.of.edge} if isinstance(self.of, Lowering) else {}
+            self._inspector = Inspector(trace=trace, **joined)
         return self._inspector
 
     @property

@@ -54,9 +54,10 @@ def test_installed_wheel_lowers_and_runs_from_another_directory(wheel: Path, tmp
     site = tmp_path / "site"
     install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site), str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
+    # -S, so that the development install is not seen.
     script = f"""
 import sys
-sys.path[:0] = [{str(site)!r}, {sysconfig.get_paths()["purelib"]!r}]  # -S: the development install is not seen
+sys.path[:0] = [{str(site)!r}, {sysconfig.get_paths()["purelib"]!r}]
 import torch
 import workbench as wb
 assert wb.__file__.startswith({str(site)!r}), wb.__file__
