@@ -222,14 +222,17 @@ def _status(names: Sequence[str], cells: Mapping[int, _Cell]) -> str:
 
 
 def _deltas(name: str, first: _Cell | None, other: _Cell | None, ran: bool) -> dict[str, Any]:
-    there = first is not None and other is not None
-    record: dict[str, Any] = {f"{name}: Δ bytes": other.nbytes - first.nbytes if there else None}
-    if ran:
-        times = (first.milliseconds, other.milliseconds) if there else (None, None)
-        record[f"{name}: Δ ms"] = times[1] - times[0] if None not in times else None
-        values = (first.value, other.value) if there else (None, None)
-        if values[0] is not None and values[1] is not None and values[0].shape == values[1].shape:
-            record[f"{name}: SQNR dB"], record[f"{name}: max error"] = _error(values[0], values[1])
+    nbytes, ms = f"{name}: Δ bytes", f"{name}: Δ ms"
+    record: dict[str, Any] = {nbytes: None, **({ms: None} if ran else {})}
+    if first is None or other is None:
+        return record
+    record[nbytes] = other.nbytes - first.nbytes
+    if not ran:
+        return record
+    if first.milliseconds is not None and other.milliseconds is not None:
+        record[ms] = other.milliseconds - first.milliseconds
+    if first.value is not None and other.value is not None and first.value.shape == other.value.shape:
+        record[f"{name}: SQNR dB"], record[f"{name}: max error"] = _error(first.value, other.value)
     return record
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 from torch.fx import Node
 
-from workbench import provenance
+from workbench import provenance, tables
 from workbench.stages import Partitioned, Planned, Program, Stage, Views, set_views
 from workbench.svg import bars
 
@@ -53,7 +53,7 @@ class StaticViews:
     def table(self, stage: Stage) -> pd.DataFrame:
         """The rows of a stage."""
         if isinstance(stage, Program):
-            return instruction_table(stage)
+            return tables.instruction_table(stage.emitted.program)
         frames = [node_table(stage, method) for method in stage.methods]
         table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
         if isinstance(stage, Planned):
@@ -88,15 +88,6 @@ def node_table(stage: Stage, method: str = "forward") -> pd.DataFrame:
         )
     columns = ["method", "node", "op", "shape", "dtype", "module", "source", "handles"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def instruction_table(stage: Program) -> pd.DataFrame:
-    """One row per instruction of a program: method, index, kind, operator or delegate, arguments."""
-    from workbench.stages import describe_instructions
-
-    return pd.DataFrame(
-        describe_instructions(stage), columns=["method", "index", "kind", "name", "arguments"]
-    )
 
 
 def _with_partition(table: pd.DataFrame, stage: Partitioned) -> pd.DataFrame:
@@ -159,7 +150,8 @@ def _arenas(stage: Planned) -> list[tuple[str, int]]:
 
 
 def _segments(stage: Program) -> list[tuple[str, int]]:
-    return [(str(name), int(size)) for name, size in stage.serialized.sizes().items()]
+    table = tables.size_table(stage.emitted.program)
+    return list(zip(table["segment"], table["bytes"], strict=True))
 
 
 def _installed() -> Views:

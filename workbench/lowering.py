@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 from torch.export import ExportedProgram
@@ -17,7 +17,9 @@ from workbench.inspector import EventBatch, Inspector, LiveRun, Trace
 from workbench.recipe import Recipe
 from workbench.runtime import Method, Runtime, TraceSession
 from workbench.serialize.etrecord import generate_etrecord
-from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program
+from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Stage
+
+S = TypeVar("S", bound=Stage)
 
 __all__ = ["Lowering", "Run", "lower"]
 
@@ -110,7 +112,7 @@ class Lowering:
         """The file."""
         return self._stage("program", Program)
 
-    def _stage(self, step: str, kind: type[Any]) -> Any:
+    def _stage(self, step: str, kind: type[S]) -> S:
         stage = self._result.stages[step]
         assert isinstance(stage, kind)
         return stage
@@ -164,7 +166,7 @@ class Lowering:
         return loaded.execute(list(inputs), trace=None if trace is None else trace.session)
 
     def new_trace(self, *, values: bool = False) -> Trace:
-        """A trace that several executions may write to; with `values` for the outputs of instructions, too."""
+        """A trace that several executions may write to; `values` records what instructions write, too."""
         return new_trace(values=values)
 
     def run(
@@ -367,8 +369,10 @@ class Run:
         if self._live is not None:
             self._live.result()
         if self._inspector is None:
-            joined = {"program": self.of, "edge": self.of.edge} if isinstance(self.of, Lowering) else {}
-            self._inspector = Inspector(trace=trace, **joined)
+            if isinstance(self.of, Lowering):
+                self._inspector = Inspector(trace=trace, program=self.of, edge=self.of.edge)
+            else:
+                self._inspector = Inspector(trace=trace)
         return self._inspector
 
     @property

@@ -111,8 +111,7 @@ class OpenedProgram:
         )
 
     def random_inputs(self, method: str = "forward", *, seed: int = 0) -> list[Any]:
-        """Inputs that fit a method: normal random numbers, zeros for integers, upper bounds for dynamic
-        sizes.
+        """Inputs that fit a method: random numbers, zeros for integers, upper bounds for dynamic sizes.
 
         Raises:
             ExecutionError: There is no such method.
