@@ -222,7 +222,11 @@ class EventBlock:
         if include_delegate_debug_data:
             for row, event in zip(rows, self.events, strict=True):
                 row["delegate_debug_metadata"] = event.delegate_debug_metadatas
-        return pd.DataFrame(rows)
+        frame = pd.DataFrame(rows)
+        for column in ("delegate_debug_identifier", "delegate_backend_name"):
+            # As objects: pandas would turn the numbers among them into floats, and None into NaN.
+            frame[column] = pd.Series([row[column] for row in rows], dtype=object)
+        return frame
 
 
 _Signature: TypeAlias = tuple[int, int, int | str | None, str]
