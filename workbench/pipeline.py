@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import torch
 from torch.export import ExportedProgram
 
 from workbench import display as display  # it makes the stages show themselves
-from workbench import managers
 from workbench.backends import PartitionResult, lower_partitions, partition
 from workbench.backends.base import Partitioner
 from workbench.backends.debug import ensure_debug_handles
@@ -28,6 +28,9 @@ from workbench.edge.config import EdgeCompileConfig
 from workbench.emit import ExecutorchBackendConfig, MemoryPlanning, emit
 from workbench.errors import RecipeError, WorkbenchError
 from workbench.export import export
+from workbench.managers import EdgeProgramManager
+from workbench.passes.preserve import check_preserved, preserved_operators
+from workbench.passes.to_edge import to_edge_program
 from workbench.recipe import Edit, Recipe
 from workbench.serialize import write_program
 from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Stage
@@ -207,21 +210,30 @@ def _partitioners(recipe: Recipe) -> list[Partitioner]:
 
 def _edge(stage: Exported, recipe: Recipe) -> Edge:
     partitioners = _partitioners(recipe)
-    chosen = dict.fromkeys(stage.methods, partitioners) if partitioners else {}
-    manager = managers._edge_manager(dict(stage._programs), None, _edge_config(recipe), chosen)
+    config = _edge_config(recipe)
     passes = [component.make() for component in recipe.passes]
+    cache: dict[Any, torch.Tensor] = {}  # folded constants, shared between the methods
+    kept: set[Any] = set()
+    programs = {}
+    for name, program in stage._programs.items():
+        everywhere, somewhere = preserved_operators(program, partitioners)
+        kept.update(everywhere, somewhere)
+        edge, _ = to_edge_program(program, config, preserve=everywhere, preserve_at=somewhere, cache=cache)
+        # Set once here, they stay the same in all later stages: by them a trace finds its way back.
+        ensure_debug_handles(edge)
+        programs[name] = edge
+    manager = EdgeProgramManager(programs, compile_config=config, preserved=frozenset(kept))
     if passes:
         manager = manager.transform(passes)
-    programs = {name: manager.exported_program(name) for name in stage.methods}
-    for program in programs.values():
-        # Set once here, they stay the same in all later stages: by them a trace finds its way back.
-        ensure_debug_handles(program)
-    return Edge(programs, copy=copy_program)
+        for name in programs:
+            ensure_debug_handles(manager.exported_program(name))
+    programs = {name: manager.exported_program(name) for name in programs}
+    return Edge(programs, copy=copy_program, kept=frozenset(kept))
 
 
 def _edge_depends(stage: Exported, recipe: Recipe) -> Any:
     partitioners = _partitioners(recipe)
-    kept = [managers._preserved(program, partitioners) for program in stage._programs.values()]
+    kept = [preserved_operators(program, partitioners) for program in stage._programs.values()]
     return recipe.part("edge"), kept
 
 
@@ -240,6 +252,7 @@ def _partition(stage: Edge, recipe: Recipe) -> Partitioned:
         copy=copy_program,
         tags={name: dict(result.partition_tags) for name, result in results.items()},
         reasons={name: tuple(result.reasons) for name, result in results.items()},
+        kept=stage.kept,
     )
 
 
@@ -270,13 +283,10 @@ def _lower(stage: Partitioned, recipe: Recipe) -> Lowered:
     }
     if tagged:
         programs.update(lower_partitions(tagged))
-    kept = [managers._preserved(p, _partitioners(recipe))[0] for p in programs.values()]
-    managers.EdgeProgramManager(
-        programs,
-        compile_config=_edge_config(recipe),
-        preserved=frozenset().union(*kept),
-        stage="lowered",
-    )
+    config = _edge_config(recipe)
+    EdgeProgramManager(programs, compile_config=config, preserved=stage.kept, stage="lowered")  # verifies
+    for name, program in programs.items():
+        check_preserved(name, program, stage.kept)
     return Lowered(programs, copy=copy_program)
 
 
@@ -289,6 +299,8 @@ def _plan(stage: Lowered, recipe: Recipe) -> Planned:
         plan_inputs=memory.plan_inputs,
         plan_outputs=memory.plan_outputs,
         arena_limits=dict(memory.arena_limits),
+        arenas=dict(memory.arenas),
+        pins={name: (arena, offset) for name, (arena, offset) in memory.pins.items()},
     )
     emitted = emit(programs, ExecutorchBackendConfig(memory_planning=planning))
     return Planned(programs, copy=copy_program, report=emitted.memory_report, emitted=emitted)

@@ -49,23 +49,34 @@ class MemoryOptions:
         plan_inputs: Place the inputs in the arena; otherwise the caller's memory is used.
         plan_outputs: Place the outputs in the arena; otherwise the caller gives memory.
         arena_limits: Bytes that an arena (`mem_id`, from 1) may take.
+        arenas: Arena of a tensor, by the name of its node; arena 1 where it says nothing.
+        pins: Tensors that are put in place: by node name, arena and offset in bytes.
     """
 
-    planner: str = "greedy"
+    planner: str = "best"
     alignment: int = 16
     plan_inputs: bool = True
     plan_outputs: bool = True
     arena_limits: Mapping[int, int] = field(default_factory=dict)
+    arenas: Mapping[str, int] = field(default_factory=dict)
+    pins: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
             raise RecipeError("the alignment is no power of two", found=str(self.alignment))
         limits = {int(arena): int(limit) for arena, limit in self.arena_limits.items()}
+        pins = {name: (int(arena), int(offset)) for name, (arena, offset) in self.pins.items()}
+        if any(arena < 1 or offset < 0 for arena, offset in pins.values()):
+            raise RecipeError("a pin is out of range", expected="arena >= 1, offset >= 0", found=str(pins))
+        if any(not isinstance(arena, int) or arena < 1 for arena in self.arenas.values()):
+            raise RecipeError("an arena is out of range", expected=">= 1", found=str(dict(self.arenas)))
         if any(arena < 1 or limit < 0 for arena, limit in limits.items()):
             raise RecipeError(
                 "an arena limit is out of range", expected="arena >= 1, bytes >= 0", found=str(limits)
             )
         object.__setattr__(self, "arena_limits", limits)
+        object.__setattr__(self, "arenas", dict(self.arenas))
+        object.__setattr__(self, "pins", pins)
 
     def __hash__(self) -> int:
         return hash(canonical(dataclasses.asdict(self)))

@@ -138,10 +138,26 @@ class Exported(Stage):
 
 
 class Edge(Stage):
-    """The program in the edge dialect: core ATen operators, functional, with explicit dimension orders."""
+    """The program in the edge dialect: core ATen operators, functional, with explicit dimension orders.
+
+    Attributes:
+        kept: Operators that were kept from decomposition, since a partitioner asked for them.
+    """
 
     name = "Edge"
-    __slots__ = ()
+    __slots__ = ("kept",)
+
+    kept: frozenset[Any]
+
+    def __init__(
+        self,
+        programs: Mapping[str, ExportedProgram],
+        *,
+        copy: Callable[[ExportedProgram], ExportedProgram],
+        kept: frozenset[Any] = frozenset(),
+    ) -> None:
+        super().__init__(programs, copy=copy)
+        self._freeze(kept=kept)
 
 
 class Partitioned(Stage):
@@ -150,10 +166,13 @@ class Partitioned(Stage):
     Attributes:
         tags: By method, from each tag to its backend and settings.
         reasons: By method, for each node that is left behind, why.
+        kept: As of `Edge`.
     """
 
     name = "Partitioned"
-    __slots__ = ("reasons", "tags")
+    __slots__ = ("kept", "reasons", "tags")
+
+    kept: frozenset[Any]
 
     tags: Mapping[str, Mapping[str, Any]]
     reasons: Mapping[str, tuple[Any, ...]]
@@ -165,8 +184,10 @@ class Partitioned(Stage):
         copy: Callable[[ExportedProgram], ExportedProgram],
         tags: Mapping[str, Mapping[str, Any]],
         reasons: Mapping[str, tuple[Any, ...]],
+        kept: frozenset[Any] = frozenset(),
     ) -> None:
         super().__init__(programs, copy=copy)
+        self._freeze(kept=kept)
         frozen = {method: MappingProxyType(dict(known)) for method, known in tags.items()}
         self._freeze(tags=MappingProxyType(frozen), reasons=MappingProxyType(dict(reasons)))
 

@@ -34,6 +34,7 @@ ERASE = {"action": "erase", "handles": [3, 4]}
 RECIPES = {
     "empty": Recipe(),
     "memory": Recipe(memory=MemoryOptions(planner="naive", alignment=64, arena_limits={1: 4096})),
+    "placed": Recipe(memory=MemoryOptions(arenas={"add": 2}, pins={"mul": (1, 64)})),
     "edge": Recipe(edge=wb.EdgeOptions(fold_batch_norm=False)),
     "components": Recipe(
         partitioner=[
@@ -80,6 +81,9 @@ def test_json_holds_only_what_differs_from_the_default() -> None:
         ('{"memory": {"alignment": 24}}', "power of two"),
         ('{"memory": {"alignment": "16"}}', "wrong type|malformed"),
         ('{"memory": {"arena_limits": {"0": 5}}}', "out of range"),
+        ('{"memory": {"pins": {"add": [0, 64]}}}', "out of range"),
+        ('{"memory": {"pins": {"add": 64}}}', "malformed"),
+        ('{"memory": {"arenas": {"add": 0}}}', "out of range"),
         ('{"memory": []}', "wrong kind"),
         ('{"edge": {"verify": 1}}', "wrong type"),
         ('{"partitioner": [{"options": {}}]}', "no component"),
