@@ -3,9 +3,7 @@
 from workbench.backends.api import (
     MethodProgramsPartitionerSpec,
     lower_partitions,
-    partition,
     to_backend,
-    why_not,
 )
 from workbench.backends.base import (
     BackendDetails,
@@ -24,6 +22,7 @@ from workbench.backends.debug import DelegateMappingBuilder
 from workbench.backends.legality import Violation, check_partition, verify_partition
 from workbench.backends.lowered_module import LoweredBackendModule
 from workbench.backends.named_data import NamedDataStore, NamedDataStoreOutput
+from workbench.backends.partitioning import partition, why_not
 from workbench.backends.registry import backend_ids, get_backend, register_backend
 
 __all__ = [

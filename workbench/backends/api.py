@@ -12,28 +12,24 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.fx import GraphModule, Node
 
-from workbench import provenance
 from workbench.backends.base import (
-    TAG_KEY,
-    WHY_NOT_KEY,
     CompileSpec,
     DelegationSpec,
     Partitioner,
     PartitionResult,
     PreprocessResult,
-    WhyNot,
 )
-from workbench.backends.capability import is_delegated
 from workbench.backends.debug import ensure_debug_handles
 from workbench.backends.extract import Extracted, extract_tags, insert_delegates, release_constants
-from workbench.backends.graphs import graphs_of, tag_of
+from workbench.backends.graphs import graphs_of
 from workbench.backends.legality import verify_partition
 from workbench.backends.lowered_module import LoweredBackendModule
+from workbench.backends.partitioning import note_reasons, partition
 from workbench.backends.programs import FlatProgram, copy_program, flat_program
 from workbench.backends.registry import get_backend
 from workbench.errors import PartitionError, WorkbenchError
 
-__all__ = ["MethodProgramsPartitionerSpec", "lower_partitions", "partition", "to_backend", "why_not"]
+__all__ = ["MethodProgramsPartitionerSpec", "lower_partitions", "to_backend"]
 
 
 @dataclass
@@ -121,51 +117,6 @@ def _check_results(backend_id: str, program: ExportedProgram) -> None:
             )
 
 
-def why_not(program: ExportedProgram) -> list[WhyNot]:
-    """The reasons of all operators of a program that were left behind, in graph order.
-
-    A node keeps the reasons of every partitioner that saw it; they are given in turn.
-    """
-    return [
-        reason
-        for node in provenance.nodes_of(program.graph_module)
-        for reason in node.meta.get(WHY_NOT_KEY, ())
-    ]
-
-
-def partition(program: ExportedProgram, partitioner: Partitioner) -> PartitionResult:
-    """Run a partitioner on a private copy of a program and check what it did.
-
-    Returns:
-        The tagged copy with the tags' backends, and a reason for every operator that is left behind.
-
-    Raises:
-        PartitionError: The partitioner changed the graph, or its tags are illegal.
-    """
-    copy = copy_program(program)
-    ensure_debug_handles(copy)
-    for node in provenance.nodes_of(copy.graph_module):
-        node.meta.pop(TAG_KEY, None)
-    before = _shape_of(copy)
-    result = partitioner(copy)
-    name = type(partitioner).__name__
-    if not isinstance(result, PartitionResult) or result.partition_tags is None:
-        raise PartitionError(
-            f"{name}.partition must return a PartitionResult with its partition_tags",
-            stage="partition",
-            found=type(result).__name__,
-        )
-    if _shape_of(result.tagged_exported_program) != before:
-        raise PartitionError(
-            f"{name} changed the graph",
-            stage="partition",
-            hint="a partitioner only tags nodes; edit graphs in passes",
-        )
-    verify_partition(result.tagged_exported_program, result.partition_tags)
-    result.reasons = _complete_reasons(result, name)
-    return result
-
-
 def lower_partitions(results: Mapping[str, PartitionResult]) -> dict[str, ExportedProgram]:
     """Lower tagged programs: preprocess every tag and put delegate calls into the graphs.
 
@@ -188,7 +139,7 @@ def lower_partitions(results: Mapping[str, PartitionResult]) -> dict[str, Export
     finished = {}
     for method, result in results.items():
         program = result.tagged_exported_program
-        _note_reasons(result)
+        note_reasons(result)
         # Inner graphs first: recompiling an outer graph module doesn't touch them, but the order reads
         # naturally.
         for graph, extracted in reversed(parts[method]):
@@ -278,27 +229,3 @@ def _lowered(
     )
     module.meta = {"debug_handle_map": result.debug_handle_map, "delegate_info": result.delegate_info}
     return module
-
-
-def _shape_of(program: ExportedProgram) -> list[tuple[Any, ...]]:
-    """What a partitioner may not change."""
-    return [(n.name, n.op, n.target, n.args, n.kwargs) for n in provenance.nodes_of(program.graph_module)]
-
-
-def _left_behind(result: PartitionResult) -> list[Any]:
-    nodes = provenance.nodes_of(result.tagged_exported_program.graph_module)
-    return [n for n in nodes if n.op == "call_function" and tag_of(n) is None and not is_delegated(n)]
-
-
-def _complete_reasons(result: PartitionResult, partitioner: str) -> list[WhyNot]:
-    """One reason for each operator that is left behind, in graph order; those of tagged nodes are dropped."""
-    known = {reason.node: reason for reason in result.reasons}
-    silent = f"{partitioner} gave no reason"
-    return [known.get(n.name) or WhyNot(n, silent, by=partitioner) for n in _left_behind(result)]
-
-
-def _note_reasons(result: PartitionResult) -> None:
-    known = {reason.node: reason for reason in result.reasons}
-    for node in _left_behind(result):
-        if node.name in known:
-            node.meta[WHY_NOT_KEY] = (*node.meta.get(WHY_NOT_KEY, ()), known[node.name])

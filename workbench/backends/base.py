@@ -30,6 +30,7 @@ __all__ = [
     "PartitionResult",
     "Partitioner",
     "PreprocessResult",
+    "ReasonIndex",
     "Supported",
     "WhyNot",
     "target_name",
@@ -197,6 +198,29 @@ class WhyNot:
         where = f" at {self.source}" if self.source else ""
         form = f"; eligible if {self.eligible_if}" if self.eligible_if else ""
         return f"{self.node} ({self.target}){where}: {self.reason}{form}"
+
+
+class ReasonIndex:
+    """Finds the reasons that are about a node.
+
+    Names repeat between the branches of a program; where a reason has source handles, they decide.
+
+    Args:
+        reasons: The reasons.
+    """
+
+    def __init__(self, reasons: Iterable[WhyNot]) -> None:
+        self._by_name: dict[str, list[WhyNot]] = {}
+        for reason in reasons:
+            self._by_name.setdefault(reason.node, []).append(reason)
+
+    def about(self, node: Node) -> list[WhyNot]:
+        """The reasons about a node, in their order."""
+        named = self._by_name.get(node.name, ())
+        if not named:
+            return []
+        own = provenance.handles(node)
+        return [reason for reason in named if not reason.handles or not own or reason.handles == own]
 
 
 def target_name(node: Node) -> str:

@@ -15,7 +15,15 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from workbench import provenance
-from workbench.backends.base import TAG_KEY, CompileSpec, DelegationSpec, PartitionResult, Supported, WhyNot
+from workbench.backends.base import (
+    TAG_KEY,
+    CompileSpec,
+    DelegationSpec,
+    PartitionResult,
+    ReasonIndex,
+    Supported,
+    WhyNot,
+)
 from workbench.backends.capability import group_nodes, is_delegated
 from workbench.backends.constants import tag_constant_data
 from workbench.backends.graphs import constant_inputs, graphs_of, is_getitem, is_structured, tag_of
@@ -218,7 +226,7 @@ class _Editor:
         if supports is not None:
             answer: object = supports(node, self._program)
         else:
-            known = (reason for reason in self._result.reasons if reason.node == node.name)
+            known = ReasonIndex(self._result.reasons).about(node)
             answer = next((reason for reason in known if reason.by == backend_id), None)
         if isinstance(answer, WhyNot) and answer.reason != "erased by hand":
             raise _Refused(f"'{backend_id}' can't run '{node.name}': {answer.reason}")
@@ -310,8 +318,9 @@ class _Editor:
         self._result.partition_tags.update(specs)
 
     def _update_reasons(self, changed: Sequence[Node], erased: str) -> None:
-        names = {node.name for node in changed}
-        kept = [reason for reason in self._result.reasons if reason.node not in names]
+        index = ReasonIndex(self._result.reasons)
+        gone = {id(reason) for node in changed for reason in index.about(node)}
+        kept = [reason for reason in self._result.reasons if id(reason) not in gone]
         kept += [
             WhyNot(node, erased, "the edit is undone", by="edit") for node in changed if tag_of(node) is None
         ]

@@ -13,8 +13,10 @@ from workbench.backends import (
     Partitioner,
     PartitionResult,
     PreprocessResult,
+    WhyNot,
     delegates_in,
     is_call_delegate,
+    lower_partitions,
     partition,
     to_backend,
     why_not,
@@ -230,6 +232,51 @@ def test_partitions_that_feed_each_other_directly_are_joined_up(edge):
     calls = [str(n.target) for n in lowered.graph.nodes if n.op == "call_function"]
     assert calls.count("executorch_call_delegate") == 2 and not [c for c in calls if c.startswith("aten")]
     torch.testing.assert_close(lowered.module()(*MIXED_INPUTS), Woven()(*MIXED_INPUTS))
+
+
+def test_several_partitioners_tag_one_program_before_anything_is_lowered(edge, take):
+    class Other(BackendDetails):
+        @staticmethod
+        def preprocess(edge_program, compile_specs):
+            return PreprocessResult(b"other")
+
+    model = Mixed()
+    chosen = [
+        take([aten.sin.default]),
+        take([aten.cos.default, aten.addmm.default], "Other"),
+        take([aten.mul.Tensor]),
+    ]
+    result = partition(edge(model, MIXED_INPUTS), chosen)
+    tags = {
+        n.name: n.meta.get(TAG_KEY)
+        for n in result.tagged_exported_program.graph.nodes
+        if n.op == "call_function"
+    }
+    assert tags["sin"] == "Recorder_0" and tags["mul"] == "Recorder_0_1"
+    assert tags["cos"] != tags["addmm"]  # sin lies between them
+    assert {spec.backend_id for spec in result.partition_tags.values()} == {"Recorder", "Other"}
+    assert {r.node for r in result.reasons}.isdisjoint(node for node, tag in tags.items() if tag)
+    lowered = lower_partitions({"forward": result})["forward"]
+    torch.testing.assert_close(lowered.module()(*MIXED_INPUTS), model(*MIXED_INPUTS))
+
+
+def test_reasons_of_equal_names_in_two_branches_are_not_mixed_up(edge):
+    class OnlyFirst(Partitioner):
+        def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+            reasons = [
+                WhyNot(n, f"number {index}")
+                for index, n in enumerate(provenance.nodes_of(exported_program.graph_module))
+                if n.op == "call_function"
+            ]
+            return PartitionResult(exported_program, {}, reasons)
+
+    class Same(torch.nn.Module):
+        def forward(self, p, x):
+            return torch.cond(p, lambda v: torch.sin(v), lambda v: torch.sin(v + 1.0), (x,))
+
+    result = partition(edge(Same(), (torch.tensor(True), torch.ones(2))), OnlyFirst())
+    assert len({reason.reason for reason in result.reasons}) == len(result.reasons)
+    assert [reason.node for reason in result.reasons].count("sin") == 2
 
 
 def test_methods_take_their_own_partitioners_and_others_stay(edge, take):
