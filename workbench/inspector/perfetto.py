@@ -59,9 +59,13 @@ def _run_events(
     symbols = None if inspector.symbols is None else inspector.symbols.method(method)
     if not block.name.startswith("Execute"):
         symbols = None
+    known: dict[tuple[int, int | str | None, str], dict[str, Any]] = {}
     for event in block.events:
         if not isinstance(event, ProfileEvent) or event.name == OVERHEAD_EVENT:
             continue
+        key = (event.instruction, event.delegate_id, event.name)
+        if key not in known:
+            known[key] = _arguments(event, symbols)
         yield {
             "ph": "X",
             "name": _label(event, method, symbols),
@@ -70,7 +74,7 @@ def _run_events(
             "tid": _track(event, symbols, tracks),
             "ts": event.start * scale,
             "dur": max(event.end - event.start, 0) * scale,
-            "args": {"run": run, **_arguments(event, symbols)},
+            "args": {"run": run, **known[key]},
         }
 
 
