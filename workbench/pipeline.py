@@ -238,13 +238,9 @@ def _edge_depends(stage: Exported, recipe: Recipe) -> Any:
 
 
 def _partition(stage: Edge, recipe: Recipe) -> Partitioned:
-    """Each partitioner sees what the ones before it left; all but the last one's parts are lowered here."""
-    programs = dict(stage._programs)
-    results = {name: PartitionResult(copy_program(program), {}) for name, program in programs.items()}
-    for turn, partitioner in enumerate(_partitioners(recipe)):
-        if turn > 0:
-            programs = lower_partitions(results)
-        results = {name: partition(program, partitioner) for name, program in programs.items()}
+    """Each partitioner sees what the ones before it left; the stage holds the tags of all."""
+    chosen = _partitioners(recipe)
+    results = {name: partition(program, chosen) for name, program in stage._programs.items()}
     for edit in recipe.edits:
         _edit(edit, results)
     return Partitioned(
