@@ -69,6 +69,27 @@ struct BackendExecuteContext {
                    .delegate_debug_id = debug_id,
                    .kind = EventKind::Delegate});
   }
+  // The same for backends whose identifiers are texts; `debug_id` lives as long as the method.
+  void log(const char* name, const char* debug_id, std::uint64_t start_ns, std::uint64_t end_ns) const {
+    if (trace == nullptr) return;
+    trace->record({.start_ns = start_ns,
+                   .end_ns = end_ns,
+                   .name = name,
+                   .chain = chain,
+                   .instruction = instruction,
+                   .kind = EventKind::Delegate,
+                   .delegate_debug_name = debug_id});
+  }
+  // True if log_output() has a receiver.
+  [[nodiscard]] bool wants_outputs() const { return trace != nullptr && trace->wants_outputs(); }
+  // Hands over a copy of what this identifier stands for: output `index` of it. `data`, `sizes`, `dim_order`, `rank`
+  // and `dtype` of the tensor are read.
+  void log_output(std::int32_t debug_id, int index, const Tensor& tensor) const {
+    if (trace == nullptr) return;
+    trace->output(
+        {.chain = chain, .instruction = instruction, .delegate_debug_id = debug_id, .kind = EventKind::Output}, index,
+        tensor);
+  }
   __attribute__((format(printf, 3, 4))) Error fail(Error error, const char* format, ...) const {
     std::va_list list;
     va_start(list, format);

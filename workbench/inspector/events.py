@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.errors import TraceError
-from workbench.inspector.roofline import OVERHEAD_EVENT
+from workbench.inspector.names import DELEGATE_EVENT, FRAMEWORK_EVENTS, OVERHEAD_EVENT
 from workbench.inspector.symbols import MethodSymbols, Node
 from workbench.serialize.etdump import (
     AllocationEvent,
@@ -25,7 +25,6 @@ from workbench.serialize.etdump import (
 
 __all__ = ["Event", "EventBlock", "PerfData", "TimeScale", "scale_factor"]
 
-FRAMEWORK_EVENTS = frozenset({"Method::init", "Program::load_method", "Method::execute"})
 _MASK32 = 2**32 - 1
 
 DelegateScale: TypeAlias = Callable[[int | str, float], float]
@@ -171,7 +170,7 @@ class Event:
         self.debug_handles = symbols.handles(self.instruction, self.delegate_debug_identifier)
         self.num_outputs = symbols.num_outs.get(self.instruction, 1)
         self.delegate_backend_name = symbols.backend(self.instruction)
-        if self.name == "DELEGATE_CALL" and self.instruction in symbols.num_outs:
+        if self.name == DELEGATE_EVENT and self.instruction in symbols.num_outs:
             # The runtime can't tell a delegate's inputs from its outputs, which come last: it records both.
             self.debug_data = self.debug_data[-self.num_outputs :]
         self.nodes = symbols.resolve(self.debug_handles)

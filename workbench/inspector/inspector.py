@@ -13,8 +13,6 @@ import pandas as pd
 
 from workbench.errors import TraceError
 from workbench.inspector.events import (
-    FRAMEWORK_EVENTS,
-    OVERHEAD_EVENT,
     BlockBuilder,
     DelegateScale,
     Event,
@@ -22,6 +20,7 @@ from workbench.inspector.events import (
     TimeScale,
     scale_factor,
 )
+from workbench.inspector.names import FRAMEWORK_EVENTS, OVERHEAD_EVENT
 from workbench.inspector.numeric import Comparison, Distance, compare
 from workbench.inspector.symbols import Symbols
 from workbench.inspector.trace import Trace

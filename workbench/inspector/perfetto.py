@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from workbench.inspector.events import OVERHEAD_EVENT
+from workbench.inspector.names import DELEGATE_EVENT, EXECUTE_EVENT, KERNEL_PREFIX, OVERHEAD_EVENT
 from workbench.inspector.symbols import MethodSymbols, Node
 from workbench.serialize.etdump import ProfileEvent, RunBlock
 
@@ -85,11 +85,11 @@ def _is_instruction(event: ProfileEvent) -> bool:
 def _label(event: ProfileEvent, method: str, symbols: MethodSymbols | None) -> str:
     if event.delegate_id is not None:
         return str(event.delegate_id)
-    if event.name == "DELEGATE_CALL" and symbols is not None:
+    if event.name == DELEGATE_EVENT and symbols is not None:
         return symbols.backend(event.instruction) or event.name
-    if event.name == "Method::execute":
+    if event.name == EXECUTE_EVENT:
         return method
-    return event.name.removeprefix("native_call_")
+    return event.name.removeprefix(KERNEL_PREFIX)
 
 
 def _track(event: ProfileEvent, symbols: MethodSymbols | None, tracks: dict[str, int]) -> int:

@@ -16,11 +16,10 @@ import pandas as pd
 import torch
 from torch.fx import Node as FxNode
 
+from workbench.inspector.names import OVERHEAD_EVENT
+
 if TYPE_CHECKING:
     from workbench.inspector.inspector import Inspector
-
-# What ExecuTorch's runtime logs beside each kernel: the kernel with the overhead of its call.
-OVERHEAD_EVENT = "OPERATOR_CALL"
 
 __all__ = ["Work", "roofline_table", "shapes_of", "work_of"]
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workbench.inspector.names import CONTROL_EVENTS, DELEGATE_EVENT, EXECUTE_EVENT, KERNEL_PREFIX
 from workbench.serialize.etdump import (
     DebugBuffer,
     DebugEvent,
@@ -48,10 +49,6 @@ EVENT_DTYPE = np.dtype(
         "itemsize": 48,
     }
 )
-
-
-# Instructions that call nothing: the executor's names and ExecuTorch's.
-_CONTROL = {"move": "MOVE_CALL", "jump_false": "JF_CALL", "free": "FREE_CALL"}
 
 
 class Kind(IntEnum):
@@ -245,12 +242,12 @@ def event_name(name: str, kind: int) -> str:
     instructions of control flow is `DELEGATE_CALL`, for delegates are recorded under their backend's name.
     """
     if kind == Kind.EXECUTE:
-        return "Method::execute"
+        return EXECUTE_EVENT
     if kind == Kind.LOAD:
         return name or "Method::init"
     if kind == Kind.INSTRUCTION:
         _, separator, operator = name.partition("::")
-        return f"native_call_{operator}" if separator else _CONTROL.get(name, "DELEGATE_CALL")
+        return KERNEL_PREFIX + operator if separator else CONTROL_EVENTS.get(name, DELEGATE_EVENT)
     return name
 
 

@@ -1,5 +1,6 @@
 // `BackendWithCompilerDemo` and `AddMulBackendDemo`: the native halves of the backends in workbench/backends/demo. They
 // differ in the operators that they take.
+#include <array>
 #include <cstdint>
 
 #include "backends/demo/blob.h"
@@ -38,7 +39,9 @@ class DemoBackend final : public Backend {
       const bool traced = context.trace != nullptr && instruction.debug_id >= 0;
       const std::uint64_t start = traced ? now_ns() : 0;
       run(plan, instruction);
-      if (traced) context.log(name_of(instruction.opcode), instruction.debug_id, start, now_ns());
+      if (!traced) continue;
+      context.log(name_of(instruction.opcode), instruction.debug_id, start, now_ns());
+      if (context.wants_outputs()) log_result(context, plan.values[instruction.result], instruction.debug_id);
     }
     return Error::Ok;
   }
@@ -87,6 +90,20 @@ class DemoBackend final : public Backend {
       return context.fail(Error::InvalidArgument, "argument %u has no memory", index);
     }
     return Error::Ok;
+  }
+
+  static void log_result(const BackendExecuteContext& context, Value& result, std::int32_t debug_id) {
+    static constexpr std::array<std::uint8_t, kMaxBlobRank> kContiguous = [] {
+      std::array<std::uint8_t, kMaxBlobRank> order{};
+      for (std::size_t d = 0; d < order.size(); ++d) order[d] = static_cast<std::uint8_t>(d);
+      return order;
+    }();
+    Tensor tensor;
+    tensor.data = result.data;
+    tensor.sizes = result.sizes;
+    tensor.dim_order = kContiguous.data();
+    tensor.rank = result.rank;
+    context.log_output(debug_id, 0, tensor);
   }
 
   const char* id_;
