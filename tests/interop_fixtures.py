@@ -14,7 +14,7 @@ import torch
 
 from networks import Network
 
-CACHE = Path(__file__).resolve().parents[2] / "build" / "test-cache"
+CACHE = Path(__file__).resolve().parents[1] / "build" / "test-cache"
 
 
 @pytest.fixture(scope="session")
