@@ -164,49 +164,49 @@ def test_etrecord_joins_the_trace_with_the_source(folder: Path, capsys: pytest.C
     assert any(row["op_types"] for row in shown["profile"])
 
 
+# Name: command, exit code, what is said. {f} is a folder, {m} the module in it, {p} a program.
 BAD = {
-    "no command": ([], cli.USAGE, "COMMAND"),
-    "unknown command": (["lowr"], cli.USAGE, "invalid choice"),
-    "no output": (["lower", "m.py:f"], cli.USAGE, "--output"),
-    "zero repeats": (["run", "{folder}/model.pte", "--repeat", "0"], cli.USAGE, "less than 1"),
-    "no such model": (["lower", "{folder}/none.py:f", "-o", "x.pte"], cli.NOT_LOWERED, "no file"),
-    "no such factory": (["lower", "{folder}/model.py:none", "-o", "x.pte"], cli.NOT_LOWERED, "has no `none`"),
-    "no inputs": (["lower", "{folder}/model.py:make", "-o", "x.pte"], cli.NOT_LOWERED, "--shape"),
-    "bad shape": (["lower", "{folder}/model.py:make", "-o", "x.pte", "--shape", "2by4"], cli.USAGE, "1x3x224x224"),
-    "wrong shape": (["lower", "{folder}/model.py:make", "-o", "x.pte", "--shape", "2x5"], cli.NOT_LOWERED, "captured"),
-    "bad dynamic": (["lower", "{folder}/model.py:ready", "-o", "x.pte", "--dynamic", "0"], cli.USAGE, "MIN..MAX"),
-    "data-dependent": (["lower", "{folder}/model.py:data", "-o", "x.pte"], cli.NOT_LOWERED, "model.py:15"),
-    "no partitioner": (
-        ["lower", "{folder}/model.py:ready", "-o", "x.pte", "--partitioner", "AddMul"], cli.NOT_LOWERED, "AddMulPart",
-    ),
-    "no planner": (["lower", "{folder}/model.py:ready", "-o", "x.pte", "--planner", "gredy"], cli.NOT_LOWERED, "greedy"),
-    "unwritable": (["lower", "{folder}/model.py:ready", "-o", "{folder}/no/x.pte"], cli.USAGE, "No such file"),
-    "bad recipe": (["lower", "{folder}/model.py:ready", "-o", "x.pte", "--recipe", "{folder}/bad.json"], cli.USAGE, "planer"),
-    "no program": (["run", "{folder}/none.pte"], cli.NOT_VALID, "no file"),
-    "no program to verify": (["verify", "{folder}/none.pte"], cli.NOT_VALID, "no file"),
-    "not a program": (["run", "{folder}/model.py"], cli.NOT_VALID, "workbench run"),
-    "truncated": (["verify", "{folder}/short.pte"], cli.NOT_VALID, "workbench verify"),
-    "empty": (["inspect", "{folder}/empty.pte"], cli.NOT_VALID, "workbench inspect"),
-    "no method": (["run", "{folder}/model.pte", "--method", "backward"], cli.NOT_RUN, "forward"),
-    "too many inputs": (["run", "{folder}/model.pte", "--inputs", "{folder}/x.npy", "{folder}/x.npy"], cli.NOT_RUN, "input"),
-    "wrong input shape": (["run", "{folder}/model.pte", "--inputs", "{folder}/wide.npy"], cli.NOT_RUN, "workbench run"),
-    "wrong input dtype": (["run", "{folder}/model.pte", "--inputs", "{folder}/ints.npy"], cli.NOT_RUN, "workbench run"),
-    "unreadable input": (["run", "{folder}/model.pte", "--inputs", "{folder}/model.py"], cli.USAGE, ".npy"),
-    "no trace": (["inspect", "{folder}/model.pte", "--trace", "{folder}/none.etdp"], cli.USAGE, "none.etdp"),
-    "not a trace": (["inspect", "{folder}/model.pte", "--trace", "{folder}/model.pte"], cli.NOT_VALID, "workbench inspect"),
-}  # fmt: skip
+    "no command": ("", cli.USAGE, "COMMAND"),
+    "unknown command": ("lowr", cli.USAGE, "invalid choice"),
+    "no output": ("lower m.py:f", cli.USAGE, "--output"),
+    "zero repeats": ("run {p} --repeat 0", cli.USAGE, "less than 1"),
+    "no such model": ("lower {f}/none.py:f -o x.pte", cli.NOT_LOWERED, "no file"),
+    "no such factory": ("lower {m}:none -o x.pte", cli.NOT_LOWERED, "has no `none`"),
+    "no inputs": ("lower {m}:make -o x.pte", cli.NOT_LOWERED, "--shape"),
+    "bad shape": ("lower {m}:make -o x.pte --shape 2by4", cli.USAGE, "1x3x224x224"),
+    "wrong shape": ("lower {m}:make -o x.pte --shape 2x5", cli.NOT_LOWERED, "captured"),
+    "bad dynamic": ("lower {m}:ready -o x.pte --dynamic 0", cli.USAGE, "MIN..MAX"),
+    "data-dependent": ("lower {m}:data -o x.pte", cli.NOT_LOWERED, "model.py:15"),
+    "no partitioner": ("lower {m}:ready -o x.pte --partitioner AddMul", cli.NOT_LOWERED, "AddMulPart"),
+    "no planner": ("lower {m}:ready -o x.pte --planner gredy", cli.NOT_LOWERED, "greedy"),
+    "unwritable": ("lower {m}:ready -o {f}/no/x.pte", cli.USAGE, "No such file"),
+    "bad recipe": ("lower {m}:ready -o x.pte --recipe {f}/bad.json", cli.USAGE, "planer"),
+    "no program": ("run {f}/none.pte", cli.NOT_VALID, "no file"),
+    "no program to verify": ("verify {f}/none.pte", cli.NOT_VALID, "no file"),
+    "not a program": ("run {m}", cli.NOT_VALID, "workbench run"),
+    "truncated": ("verify {f}/short.pte", cli.NOT_VALID, "workbench verify"),
+    "empty": ("inspect {f}/empty.pte", cli.NOT_VALID, "workbench inspect"),
+    "no method": ("run {p} --method backward", cli.NOT_RUN, "forward"),
+    "too many inputs": ("run {p} --inputs {f}/x.npy {f}/x.npy", cli.NOT_RUN, "input"),
+    "wrong input shape": ("run {p} --inputs {f}/wide.npy", cli.NOT_RUN, "workbench run"),
+    "wrong input dtype": ("run {p} --inputs {f}/ints.npy", cli.NOT_RUN, "workbench run"),
+    "unreadable input": ("run {p} --inputs {m}", cli.USAGE, ".npy"),
+    "no trace": ("inspect {p} --trace {f}/none.etdp", cli.USAGE, "none.etdp"),
+    "not a trace": ("inspect {p} --trace {p}", cli.NOT_VALID, "workbench inspect"),
+}
 
 
 @pytest.mark.parametrize(("arguments", "code", "said"), BAD.values(), ids=BAD)
 def test_bad_input_has_a_code_and_a_message_and_no_traceback(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: str, code: int, said: str
 ) -> None:
     (folder / "bad.json").write_text('{"memory": {"planer": "greedy"}}')
     (folder / "short.pte").write_bytes((folder / "model.pte").read_bytes()[:-100])
     (folder / "empty.pte").write_bytes(b"")
     np.save(folder / "wide.npy", np.ones((2, 5), np.float32))
     np.save(folder / "ints.npy", np.ones((2, 4), np.int32))
-    assert main([text.format(folder=folder) for text in arguments]) == code
+    names = {"f": folder, "m": folder / "model.py", "p": folder / "model.pte"}
+    assert main(arguments.format(**names).split()) == code
     shown = capsys.readouterr()
     assert said in shown.err
     assert "Traceback" not in shown.err + shown.out
