@@ -8,6 +8,29 @@ namespace {
 
 constexpr std::uint32_t kStepsPerPoll = 16;
 
+// Tells what a step did since `start_ns`. Returns when the next step starts: the end of this one (one clock read then
+// serves both), or later, where copies of the outputs took time.
+std::uint64_t log(const Step& step, std::uint64_t start_ns, EventSink& trace) {
+  const Event event{.start_ns = start_ns,
+                    .end_ns = now_ns(),
+                    .name = step.name,
+                    .chain = step.chain,
+                    .instruction = step.instruction,
+                    .kind = EventKind::Instruction};
+  trace.record(event);
+  if (!trace.wants_outputs()) return event.end_ns;
+  int index = 0;
+  for (std::uint32_t a = step.out_begin; a < step.arg_count; ++a) {
+    const EValue& out = *step.args[a];
+    if (out.is_tensor()) trace.output(event, index++, out.tensor());
+    if (out.tag != Tag::TensorList) continue;
+    for (std::uint32_t i = 0; i < out.payload.tensor_list.size; ++i) {
+      trace.output(event, index++, out.payload.tensor_list.items[i]->tensor());
+    }
+  }
+  return now_ns();
+}
+
 }  // namespace
 
 Error Method::execute(const ExecuteOptions& options) {
@@ -31,6 +54,7 @@ Error Method::execute(const ExecuteOptions& options) {
 Error Method::run(const ExecuteOptions& options) {
   EventSink* const trace = options.trace;
   std::uint64_t executed = 0;
+  std::uint64_t start = trace == nullptr ? 0 : now_ns();
   for (std::uint32_t next = 0; next < step_count_;) {
     const Step& step = steps_[next++];
     if (cancelled_.load(std::memory_order_relaxed) ||
@@ -44,7 +68,6 @@ Error Method::run(const ExecuteOptions& options) {
                       static_cast<unsigned long long>(options.max_instructions));
       return failed(step, Error::OutOfResources);
     }
-    const std::uint64_t start = trace == nullptr ? 0 : now_ns();
     Error error = Error::Ok;
     switch (step.kind) {
       case Step::Kind::Kernel: error = run_kernel(step); break;
@@ -61,7 +84,7 @@ Error Method::run(const ExecuteOptions& options) {
         break;
     }
     if (__builtin_expect(error != Error::Ok, 0)) return failed(step, error);
-    if (trace != nullptr) log(step, start, *trace);
+    if (trace != nullptr) start = log(step, start, *trace);
   }
   return Error::Ok;
 }
@@ -125,26 +148,6 @@ Error Method::condition(const EValue& value, bool* result) {
     if (data[i] == 0) *result = false;
   }
   return Error::Ok;
-}
-
-void Method::log(const Step& step, std::uint64_t start_ns, EventSink& trace) {
-  const Event event{.start_ns = start_ns,
-                    .end_ns = now_ns(),
-                    .name = step.name,
-                    .chain = step.chain,
-                    .instruction = step.instruction,
-                    .kind = EventKind::Instruction};
-  trace.record(event);
-  if (!trace.wants_outputs()) return;
-  int index = 0;
-  for (std::uint32_t a = step.out_begin; a < step.arg_count; ++a) {
-    const EValue& out = *step.args[a];
-    if (out.is_tensor()) trace.output(event, index++, out.tensor());
-    if (out.tag != Tag::TensorList) continue;
-    for (std::uint32_t i = 0; i < out.payload.tensor_list.size; ++i) {
-      trace.output(event, index++, out.payload.tensor_list.items[i]->tensor());
-    }
-  }
 }
 
 Error Method::failed(const Step& step, Error error) {
