@@ -150,10 +150,17 @@ class Inspector:
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
     def table(self, include_units: bool = True) -> pd.DataFrame:
-        """The columns that fit on a screen, without the rows that only repeat others."""
+        """The columns that fit on a screen, without the rows that only repeat others.
+
+        Where the program is known, with the module and the source line of what the event shows.
+        """
         frame = self.to_dataframe(include_units)
         if frame.empty:
             return frame
+        if self.symbols is not None:
+            last = [event.nodes[-1] if event.nodes else None for _, event in self.events()]
+            frame["module"] = ["" if node is None else node.module for node in last]
+            frame["source"] = ["" if node is None else node.source or "" for node in last]
         frame = frame[frame["event_name"] != OVERHEAD_EVENT].drop(columns=_HIDDEN_COLUMNS)
         return frame.reset_index(drop=True)
 
@@ -174,6 +181,9 @@ class Inspector:
                 return
         with pd.option_context("display.width", 220, "display.max_colwidth", 60):
             print(table.to_string(max_colwidth=60), file=file)
+
+    def _repr_html_(self) -> str:
+        return str(self.table().to_html())
 
     def save_data_to_tsv(self, file: PathLike | IO[str], include_units: bool = True) -> None:
         """Write the table, separated by tabs."""

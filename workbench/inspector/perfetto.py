@@ -114,7 +114,7 @@ def _arguments(event: ProfileEvent, symbols: MethodSymbols | None) -> dict[str, 
         arguments["ops"] = [node.op for node in nodes]
         arguments["shapes"] = [node.shapes for node in nodes if node.shapes]
         arguments["source"] = _distinct(node.source or _last_line(node) for node in nodes)
-        arguments["module"] = _distinct(_module(node) for node in nodes)
+        arguments["module"] = _distinct(node.module for node in nodes)
         works = [node.work for node in nodes if node.work is not None]
         if works:
             arguments["flops"] = sum(work.flops for work in works)
@@ -124,10 +124,6 @@ def _arguments(event: ProfileEvent, symbols: MethodSymbols | None) -> dict[str, 
 
 def _distinct(items: Iterator[str]) -> list[str]:
     return list(dict.fromkeys(item for item in items if item))
-
-
-def _module(node: Node) -> str:
-    return list(node.module_stack.values())[-1][0] if node.module_stack else ""
 
 
 def _last_line(node: Node) -> str:

@@ -44,6 +44,11 @@ class Node:
     shapes: str = ""
     work: roofline.Work | None = None
 
+    @property
+    def module(self) -> str:
+        """The path of the innermost module; empty for the root and where it is not known."""
+        return list(self.module_stack.values())[-1][0] if self.module_stack else ""
+
 
 @dataclass(slots=True)
 class MethodSymbols:

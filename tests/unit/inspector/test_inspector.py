@@ -101,6 +101,14 @@ def test_trace_is_joined_with_the_manager(trace, lowered):
     assert addmm.nodes[1].source.endswith(f":{Block.forward.__code__.co_firstlineno + 1}")
 
 
+def test_table_names_module_and_line(trace, lowered):
+    inspector = Inspector(trace=trace, program=lowered.manager)
+    table = inspector.table()
+    assert table["module"].tolist() == ["first.lin", "first", "second", "second", ""]
+    assert table["source"][1].endswith(f":{Block.forward.__code__.co_firstlineno + 1}")
+    assert "first.lin" in inspector._repr_html_()
+
+
 def test_saved_dump_is_joined_with_the_etrecord(trace, lowered, tmp_path):
     trace.save(tmp_path / "t.etdp", tmp_path / "t.bin")
     generate_etrecord(
