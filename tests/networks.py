@@ -256,7 +256,7 @@ def _small_models() -> dict[str, Callable[[], Network]]:
             lambda _, x, y: torch.cat([x, y], 1), (nhwc(1, 3, 4, 5), nhwc(1, 2, 4, 5)), "PR #21865"
         ),
         "topk_channels_last": lambda: network(
-            lambda _, x: torch.topk(x, 2, 1), (nhwc(1, 5, 4, 3),), "PR #21865"
+            lambda _, x: tuple(torch.topk(x, 2, 1)), (nhwc(1, 5, 4, 3),), "PR #21865"
         ),
         "pad_channels_last": lambda: network(
             lambda _, x: nn.functional.pad(x, (1, 2, 0, 1)), (nhwc(2, 3, 4, 5),), "PR #21865"

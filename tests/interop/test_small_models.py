@@ -11,7 +11,7 @@ import torch
 
 import workbench as wb
 from agreement import assert_agrees, flat
-from networks import SMALL, small
+from networks import SMALL, Network, small
 
 # What ExecuTorch 1.5.1's own runtime has no kernel for, or computes wrongly, whoever made the program.
 NOT_IN_EXECUTORCH = {
@@ -41,6 +41,26 @@ def test_program_of_small_model_runs_in_executorch(
     path = tmp_path / "small.pte"
     wb.lower(model.model, model.inputs, dynamic_shapes=model.dynamic_shapes).save(path)
     assert_agrees(run_in_executorch(path, model.inputs), model.eager())
+
+
+# What ExecuTorch 1.5.1 can't make a program of, or makes a program of that is wrong whoever runs it.
+NOT_MADE_BY_EXECUTORCH = {
+    "bucketize": "refused by its verifier",
+    "right_shift": "refused by its verifier",
+    "while_counter": "its emitter has no while_loop",
+    "cond_aliases": "both conditionals write to the same memory",
+    "cond_aliases_true": "both conditionals write to the same memory",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if name not in NOT_MADE_BY_EXECUTORCH])
+@pytest.mark.peer
+def test_program_of_small_model_by_executorch_runs_here(
+    name: str, made_by_executorch: Callable[[Network], Path]
+) -> None:
+    model = small(name)
+    opened = wb.open(made_by_executorch(model))
+    assert_agrees(opened.run(*model.inputs).outputs, model.eager())
 
 
 def test_conditionals_do_not_share_memory() -> None:
