@@ -9,6 +9,7 @@ behind it.
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -17,7 +18,7 @@ from torch.fx import Node
 
 from workbench import provenance, tables
 from workbench.stages import Partitioned, Planned, Program, Stage, Views, set_views
-from workbench.svg import bars
+from workbench.svg import Rectangle, bars, rectangles
 
 __all__ = ["ENTRY_POINT_GROUP", "StaticViews", "node_table", "register"]
 
@@ -33,7 +34,7 @@ class StaticViews:
         if isinstance(stage, Program):
             picture = bars(_segments(stage), unit="bytes")
         elif isinstance(stage, Planned):
-            picture = bars(_arenas(stage), unit="bytes")
+            picture = "".join(_plans(stage))
         else:
             picture = bars(_operators(stage), unit="nodes")
         table = self.table(stage)
@@ -54,10 +55,11 @@ class StaticViews:
         """The rows of a stage."""
         if isinstance(stage, Program):
             return tables.instruction_table(stage.emitted.program)
+        if isinstance(stage, Planned):
+            plan: pd.DataFrame = stage.report.table()
+            return plan
         frames = [node_table(stage, method) for method in stage.methods]
         table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-        if isinstance(stage, Planned):
-            return _with_plan(table, stage)
         return _with_partition(table, stage) if isinstance(stage, Partitioned) else table
 
 
@@ -106,12 +108,6 @@ def _with_partition(table: pd.DataFrame, stage: Partitioned) -> pd.DataFrame:
     )
 
 
-def _with_plan(table: pd.DataFrame, stage: Planned) -> pd.DataFrame:
-    report = stage.report
-    plan = report.table() if callable(getattr(report, "table", None)) else getattr(report, "table", None)
-    return plan if isinstance(plan, pd.DataFrame) else table
-
-
 def _operator(node: Node) -> str:
     if node.op == "call_function":
         return (
@@ -140,13 +136,23 @@ def _operators(stage: Stage) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _arenas(stage: Planned) -> list[tuple[str, int]]:
-    sizes = []
-    for method in stage.emitted.program.methods:
-        for arena, size in enumerate(method.arena_sizes):
-            if arena > 0:
-                sizes.append((f"{method.name}: arena {arena}", int(size)))
-    return sizes
+def _plans(stage: Planned) -> Iterator[str]:
+    for method in stage.report.methods.values():
+        for arena in method.arenas:
+            items = [
+                Rectangle(
+                    f"{t.name}: {t.nbytes:,} bytes at {t.offset:,}",
+                    t.first,
+                    t.last,
+                    t.offset,
+                    t.nbytes,
+                    t.at_peak,
+                )
+                for t in arena.tensors
+            ]
+            bounds = f"{arena.size:,} bytes, at least {arena.lower_bound:,} needed"
+            title = f"{method.method}, arena {arena.arena}: {bounds}"
+            yield rectangles(items, size=arena.size, title=title)
 
 
 def _segments(stage: Program) -> list[tuple[str, int]]:

@@ -14,7 +14,7 @@ from torch import nn
 import workbench as wb
 from workbench import display
 from workbench.stages import Stage
-from workbench.svg import bars
+from workbench.svg import Rectangle, bars, rectangles
 
 STAGES = ("exported", "edge", "partitioned", "lowered", "plan", "program")
 
@@ -85,3 +85,26 @@ def test_bars_sum_up_what_they_do_not_show() -> None:
 def test_labels_are_escaped() -> None:
     ElementTree.fromstring(bars([("<a & b>", 1), ("", 0)], unit="x"))
     ElementTree.fromstring(bars([], unit="x"))
+
+
+def test_plan_draws_each_tensor_where_it_lies(lowering: wb.Lowering) -> None:
+    html = lowering.plan._repr_mimebundle_()["text/html"]
+    placed = lowering.plan.report.methods["forward"].tensors
+    assert placed
+    for tensor in placed:
+        assert f"{tensor.name}: {tensor.nbytes:,} bytes at {tensor.offset:,}" in html
+
+
+def test_rectangles_stay_inside_the_picture() -> None:
+    items = [Rectangle(f"t{index}", index, index + 2, 16 * index, 64, index == 3) for index in range(8)]
+    root = ElementTree.fromstring(rectangles(items, size=176, title="<plan>"))
+    drawn = root.findall("{http://www.w3.org/2000/svg}rect")
+    assert len(drawn) == len(items)
+    for shape in drawn:
+        left, top = float(shape.attrib["x"]), float(shape.attrib["y"])
+        assert left >= 0
+        assert top >= 0
+        assert left + float(shape.attrib["width"]) <= 760
+        assert top + float(shape.attrib["height"]) <= 260
+    many = [Rectangle("t", 0, 1, 0, 1)] * 2000
+    assert "1500 of 2000" in rectangles(many, size=1, title="")
