@@ -72,7 +72,10 @@ class SourceMap:
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self._by_handle = {source.handle: source for source in sources}
-        self._by_name = {source.name: source for source in self._by_handle.values()}
+        # Branches may repeat names of the graph around them, which comes first.
+        self._by_name: dict[str, Source] = {}
+        for source in self._by_handle.values():
+            self._by_name.setdefault(source.name, source)
 
     def __getitem__(self, handle: int) -> Source:
         """The source of a handle. Raises `KeyError` for a handle that this program does not have."""

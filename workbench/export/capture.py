@@ -97,7 +97,8 @@ def load(path: str | os.PathLike[str]) -> torch.nn.Module | TorchScript | Export
             expected="an archive that torch.jit.save or torch.export.save wrote",
         )
     if name.endswith(".pt2"):
-        return _read(name, torch.export.load)
+        program: ExportedProgram = _read(name, torch.export.load)
+        return program
     try:
         return torch.jit.load(name, map_location="cpu")  # type: ignore[no-untyped-call,no-any-return]
     except Exception as script_error:

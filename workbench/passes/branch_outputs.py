@@ -14,7 +14,8 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 
 from workbench import provenance
-from workbench.edge.fake import compute, fake_mode
+from workbench.edge.dim_order_ops import CLONE
+from workbench.edge.fake import compute, dim_order, fake_mode
 from workbench.passes.base import GraphPass
 
 __all__ = ["BranchOutputs"]
@@ -47,7 +48,8 @@ class BranchOutputs(GraphPass):
 
     def _copy(self, graph_module: GraphModule, output: Node, source: Node) -> Node:
         with graph_module.graph.inserting_before(output):
-            node = graph_module.graph.call_function(torch.ops.aten.clone.default, (source,))
+            order = list(dim_order(source.meta["val"]))
+            node = graph_module.graph.call_function(CLONE, (source,), {"dim_order": order})
         compute(node, fake_mode(graph_module))
         provenance.transfer((source,), node)
         return node

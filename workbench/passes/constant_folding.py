@@ -115,12 +115,16 @@ class ConstantFolding(InPlacePass):
     def _write(self, program: ExportedProgram, folded: dict[Node, Any]) -> int:
         mode = fake_mode(program.graph_module)
         count = 0
+        origins: dict[Node, frozenset[int]] = {}
         for node, result in folded.items():
+            # A folded value comes from all that it was computed from, the weights included.
+            inputs = (origins.get(source) or provenance.handles(source) for source in node.all_input_nodes)
+            origins[node] = provenance.handles(node).union(*inputs)
             readers = [user for user in node.users if user not in folded]
             if not readers or not isinstance(result, torch.Tensor):
                 continue
             constant = add_constant(program, result, mode, stem="_folded_constant")
-            provenance.transfer((node,), constant)
+            provenance.set_handles(constant, origins[node])
             node.replace_all_uses_with(constant, delete_user_cb=lambda user: user not in folded)
             count += 1
         for node in reversed(list(folded)):

@@ -46,10 +46,10 @@ def edge_passes(
         ViewsToCopies(),
         ScalarsToTensors(),
         PromoteTypes(),
-        BranchOutputs(),
         RemoveNoops(),
         ConstantFolding(limit=config.fold_constants_limit, cache=cache),
         Cse(),
+        BranchOutputs(),
         DeadCode(),
     ]
     if not config._skip_dim_order:

@@ -9,6 +9,7 @@ from torch.export import ExportedProgram
 
 from workbench.edge.program import sync_outputs
 from workbench.passes.base import Pass, PassManager, PassResult
+from workbench.passes.branch_outputs import BranchOutputs
 from workbench.passes.constant_folding import ConstantFolding
 from workbench.passes.cse import Cse
 from workbench.passes.dead_code import DeadCode
@@ -40,6 +41,7 @@ def runtime_passes(*, fold_weights: bool = True, cache: MutableMapping[Any, Any]
         SimplifyViews(),
         RemoveNoops(),
         Cse(),
+        BranchOutputs(),
         DeadCode(),
     ]
 
