@@ -26,7 +26,7 @@ help:
 	@echo "make lab     JupyterLab with the notebooks"
 	@echo "make lint    formatting, lint, types, import rules, clang-format"
 	@echo "make bench   the tables of measurements (ARGS='--quick' or '--only mlp,dscnn')"
-	@echo "make fuzz    100,000 mutated programs against the sanitized loader (LIMIT=600 seconds)"
+	@echo "make fuzz    100,000 mutated programs against the sanitized loader (LIMIT=1500 seconds, RUNS=100000)"
 	@echo "make native  build the native module in place; make docs: docs/operators.md; make wheel: dist/"
 
 # ---- environment -------------------------------------------------------------------------------------------
@@ -91,10 +91,19 @@ test-quick: native $(STAMPS)/demo $(STAMPS)/test
 bench: native $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/bench
 	$(PY) -m benchmarks --out out/bench $(ARGS)
 
-# The sanitized loader and executor; libFuzzer where clang is there, the built-in mutator otherwise.
-LIMIT ?= 600
-fuzz: native $(STAMPS)/test
-	PY=$(PY) BUILD=build/fuzz JOBS=$(JOBS) bash native_runtime/fuzz/run.sh 100000 $(LIMIT)
+# Mutated programs against loader, executor and kernels under the address and undefined-behaviour sanitizers.
+RUNS  ?= 100000
+LIMIT ?= 1500
+FUZZ  := build/fuzz
+
+$(FUZZ)/build.ninja: $(STAMPS)/base
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -G Ninja -S . -B $(FUZZ) -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DWB_SANITIZE=ON -DWB_ISAS="avx2;baseline" -DPython_EXECUTABLE="$(CURDIR)/$(PY)"
+
+fuzz: $(STAMPS)/test $(FUZZ)/build.ninja
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(FUZZ) -j $(JOBS) --target wb_fuzz
+	$(PY) native_runtime/fuzz/make_seeds.py $(FUZZ)/seeds
+	$(FUZZ)/native_runtime/fuzz/wb_fuzz --runs $(RUNS) --seconds $(LIMIT) $(FUZZ)/seeds/*
 
 docs: native
 	$(PY) -m workbench.ops.document docs/operators.md
@@ -108,6 +117,7 @@ lint: native $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	PYTHONPATH=. $(BIN)/lint-imports
+	$(PY) -m workbench.ops.document --check docs/operators.md
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(PY) .ci/notebooks.py --check
 
