@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 
 namespace py = pybind11;
 
@@ -39,6 +40,10 @@ py::tuple dim_order_of(const OutputRecord& record) {
   py::tuple order(record.rank);
   for (std::size_t d = 0; d < record.rank; ++d) order[d] = py::int_(static_cast<int>(record.dim_order[d]));
   return order;
+}
+
+void refuse_while_recording(const TraceSession& session) {
+  if (session.recording()) throw std::runtime_error("a method is running into this trace session");
 }
 
 }  // namespace
@@ -152,6 +157,7 @@ void bind_trace(py::module_& module) {
       .def(
           "reserve_outputs",
           [](TraceSession& self, std::size_t bytes, std::size_t records) {
+            refuse_while_recording(self);
             if (self.buffer().reserve_outputs(bytes, records) != Error::Ok) {
               PyErr_SetString(PyExc_MemoryError, "no memory for the debug buffer");
               throw py::error_already_set();
@@ -159,7 +165,14 @@ void bind_trace(py::module_& module) {
           },
           py::arg("bytes"), py::arg("records"),
           "Make room for captured tensors and forget those that stand there. Not while a method runs.")
-      .def("clear_outputs", [](TraceSession& self) { self.buffer().clear_outputs(); })
+      .def(
+          "clear_outputs",
+          [](TraceSession& self) {
+            refuse_while_recording(self);
+            self.buffer().clear_outputs();
+          },
+          "Forget the captured tensors, and capture those of the next execution. Not while a method runs.")
+      .def_property_readonly("recording", &TraceSession::recording)
       .def_property_readonly("names", &TraceSession::names, "Text of each name index that `drain()` gave so far.")
       .def_property_readonly("wants_outputs", [](TraceSession& self) { return self.buffer().wants_outputs(); })
       .def_property_readonly("capacity", [](TraceSession& self) { return self.buffer().capacity(); })
