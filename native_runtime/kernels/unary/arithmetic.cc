@@ -37,8 +37,7 @@ struct Sign : Plain {
   using Plain::Plain;
   template <typename T>
   T operator()(T x) const {
-    const T sign = static_cast<T>((T{0} < x) - (x < T{0}));
-    return x != x ? x : sign;
+    return static_cast<T>((T{0} < x) - (x < T{0}));  // 0 for NaN, as PyTorch
   }
 };
 
