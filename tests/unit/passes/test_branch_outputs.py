@@ -8,7 +8,7 @@ from workbench.passes.branch_outputs import BranchOutputs
 
 
 def _results(program):
-    inner = [item for item in graph_modules(program.graph_module)][1:]
+    inner = list(graph_modules(program.graph_module))[1:]
     return [item.graph.output_node().args[0] for item in inner]
 
 
