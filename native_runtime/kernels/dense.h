@@ -131,9 +131,7 @@ constexpr Kernel dense(const char* name) {
 }
 
 // The lane to compute in for floating-point operators: float for 16-bit types.
-[[nodiscard]] constexpr Lane float_lane(ScalarType type) {
-  return type == ScalarType::Double ? Lane::F64 : Lane::F32;
-}
+[[nodiscard]] constexpr Lane float_lane(ScalarType type) { return type == ScalarType::Double ? Lane::F64 : Lane::F32; }
 
 inline Error expect_floating(const KernelContext& context, std::uint32_t arg) {
   const ScalarType type = context.tensor(arg).dtype;
