@@ -23,6 +23,7 @@ void MethodLoader::log(const char* name, std::uint64_t start_ns) {
 
 Error MethodLoader::run() {
   const std::uint64_t start = now_ns();
+  method_.memory_.set_limit(options_.memory_limit);
   WB_TRY(Registry::get().check(method_.diagnostic_));
   WB_TRY(make_arenas());
   WB_TRY(make_values());

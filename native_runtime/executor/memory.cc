@@ -24,7 +24,7 @@ MethodMemory::~MethodMemory() {
 
 // calloc: large blocks come from the system as untouched zero pages, which cost nothing until they are used.
 std::byte* MethodMemory::block(std::size_t bytes) {
-  if (bytes > SIZE_MAX / 2) return nullptr;
+  if (bytes > SIZE_MAX / 2 || (limit_ != 0 && reserved_ + bytes > limit_)) return nullptr;
   auto* fresh = static_cast<Block*>(std::calloc(1, sizeof(Block) + bytes));
   if (fresh == nullptr) return nullptr;
   fresh->next = blocks_;

@@ -24,6 +24,9 @@ class MethodMemory {
     return static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
   }
 
+  // Bytes that may be taken from the system; 0 for no limit.
+  void set_limit(std::uint64_t bytes) { limit_ = bytes; }
+
   // Bytes that were taken from the system.
   [[nodiscard]] std::size_t reserved() const { return reserved_; }
 
@@ -38,6 +41,7 @@ class MethodMemory {
   std::byte* cursor_ = nullptr;
   std::byte* end_ = nullptr;
   std::size_t reserved_ = 0;
+  std::uint64_t limit_ = 0;
 };
 
 }  // namespace wb

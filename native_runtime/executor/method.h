@@ -23,6 +23,7 @@ namespace wb {
 struct LoadOptions {
   std::span<const DataFile* const> data_files;       // searched in order; must outlive the method
   std::span<const std::uint64_t> arena_limits;       // bytes that arena i + 1 may have; 0 and missing ones: no limit
+  std::uint64_t memory_limit = 0;                    // bytes that the method may take while it is loaded; 0: no limit
   EventSink* trace = nullptr;
 };
 
@@ -152,7 +153,6 @@ class Method {
   Error move(EValue& from, EValue& to);
   Error condition(const EValue& value, bool* result);
   Error check_late(const Step& step);
-  void log(const Step& step, std::uint64_t start_ns, EventSink& trace);
   Error failed(const Step& step, Error error);
 
   [[nodiscard]] bool is_own(const Tensor& tensor) const {

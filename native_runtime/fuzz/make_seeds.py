@@ -1,0 +1,126 @@
+"""Write the valid programs that the fuzzer starts from: small, and together of every kind of value and instruction.
+
+They are made by the `executorch` package, so that the runtime is fed by another writer than our own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, export
+
+
+class Elementwise(nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.sigmoid(x * 2 + y).clamp(0.1, 0.9).to(torch.float64) - x.sum(0, keepdim=True)
+
+
+class Mlp(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(8, 6), nn.GELU(), nn.LayerNorm(6), nn.Linear(6, 4), nn.Softmax(-1)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
+class Image(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 3, padding=1, stride=2)
+        self.second = nn.Conv2d(4, 4, 3, groups=4)
+        self.norm = nn.BatchNorm2d(4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.norm(self.second(self.first(x))))
+        x = nn.functional.max_pool2d(x, 2) + nn.functional.avg_pool2d(x, 2)
+        return nn.functional.pad(x, (1, 0, 2, 1)).mean((2, 3))
+
+
+class Lists(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        a, b = x.split(2, dim=1)
+        values, indices = torch.topk(torch.cat([b, a, b], dim=1), 3)
+        return values, indices, x[:, torch.tensor([1, 0])], torch.stack([a, b])
+
+
+class Words(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(11, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.table(x).gather(1, torch.zeros(1, 2, 4, dtype=torch.int64)).argmax(-1)
+
+
+class Branch(nn.Module):
+    def forward(self, p: Tensor, x: Tensor) -> Tensor:
+        return torch.cond(p, lambda v: (v + 1) * 2, lambda v: v - 3, (x,))
+
+
+class Loop(nn.Module):
+    def forward(self, xs: Tensor, y: Tensor) -> Tensor:
+        from torch._higher_order_ops.map import map as map_op
+
+        return map_op(lambda x, z: x * z + 1, xs, y)
+
+
+class State(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.arange(4.0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.total.add_(x)
+        return self.total * 2
+
+
+class Dynamic(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.view(x.shape[0] * 3).unsqueeze(0).expand(2, -1).transpose(0, 1) + x.shape[0]
+
+
+def seeds() -> dict[str, Callable[[], torch.export.ExportedProgram]]:
+    """Name to what exports it."""
+    batch = {0: Dim("n", min=1, max=6)}
+    return {
+        "elementwise": lambda: export(Elementwise(), (torch.randn(3, 4), torch.randn(4))),
+        "mlp": lambda: export(Mlp().eval(), (torch.randn(2, 8),)),
+        "image": lambda: export(Image().eval(), (torch.randn(1, 3, 16, 16),)),
+        "lists": lambda: export(Lists(), (torch.randn(3, 4),)),
+        "words": lambda: export(Words(), (torch.randint(0, 11, (1, 5)),)),
+        "branch": lambda: export(Branch(), (torch.tensor(True), torch.randn(4))),
+        "loop": lambda: export(Loop(), (torch.randn(3, 4), torch.randn(4))),
+        "state": lambda: export(State(), (torch.randn(4),)),
+        "dynamic": lambda: export(Dynamic(), (torch.randn(4, 3),), dynamic_shapes=(batch,)),
+    }
+
+
+def write(folder: Path) -> list[Path]:
+    """Write all seeds into a folder and give their paths."""
+    from executorch.exir import ExecutorchBackendConfig, to_edge
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, make in seeds().items():
+        torch.manual_seed(0)
+        path = folder / f"{name}.pte"
+        to_edge(make()).to_executorch().save(str(path))
+        paths.append(path)
+    external = to_edge(export(Mlp().eval(), (torch.randn(2, 8),))).to_executorch(
+        ExecutorchBackendConfig(external_constants=True)
+    )
+    external.save(str(folder / "external.pte"))
+    external.write_tensor_data_to_file(str(folder))
+    return [*paths, folder / "external.pte", *sorted(folder.glob("*.ptd"))]
+
+
+if __name__ == "__main__":
+    for written in write(Path(sys.argv[1])):
+        sys.stdout.write(f"{written}\n")
