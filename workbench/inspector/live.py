@@ -23,20 +23,30 @@ class LiveRun:
         inputs: Its inputs.
         repeat: How many executions.
         session: The receiver of the events; by default one for 65,536 events is made.
+        keep: How many events `trace` keeps; the oldest are forgotten beyond them. By default 4 million, of 48
+            bytes each. None: all.
 
     Attributes:
         trace: All events so far.
         executions: How many executions are complete.
     """
 
-    def __init__(self, method: Any, inputs: Sequence[Any], *, repeat: int = 1, session: Any = None) -> None:
+    def __init__(
+        self,
+        method: Any,
+        inputs: Sequence[Any],
+        *,
+        repeat: int = 1,
+        session: Any = None,
+        keep: int | None = 1 << 22,
+    ) -> None:
         if repeat < 1:
             raise TraceError("a run needs at least one execution", found=str(repeat))
         if session is None:
             from workbench.runtime import TraceSession
 
             session = TraceSession()
-        self.trace = Trace(session)
+        self.trace = Trace(session, limit=keep)
         self.executions = 0
         self._method, self._inputs, self._repeat = method, inputs, repeat
         self._cancelled = threading.Event()
@@ -46,9 +56,9 @@ class LiveRun:
         self._thread = threading.Thread(target=self._work, name="workbench-run", daemon=True)
 
     @classmethod
-    def start(cls, method: Any, inputs: Sequence[Any], *, repeat: int = 1, session: Any = None) -> LiveRun:
+    def start(cls, method: Any, inputs: Sequence[Any], **options: Any) -> LiveRun:
         """Begin a run; arguments as of the class."""
-        run = cls(method, inputs, repeat=repeat, session=session)
+        run = cls(method, inputs, **options)
         run._thread.start()
         return run
 
@@ -64,7 +74,7 @@ class LiveRun:
             self.trace.collect()
             batch = self.trace.batch(position)
             if len(batch):
-                position += len(batch)
+                position = batch.end
                 wait = _SHORTEST_WAIT
                 yield batch
             elif finished:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import os
 import threading
 from collections.abc import Iterable, Iterator
@@ -89,10 +90,12 @@ class EventBatch:
     Attributes:
         events: Array of `EVENT_DTYPE`.
         names: The text of each index in `name` and `delegate_name`.
+        end: The position behind them in their trace.
     """
 
     events: npt.NDArray[Any]
     names: tuple[str, ...]
+    end: int = 0
 
     def __len__(self) -> int:
         return len(self.events)
@@ -121,11 +124,15 @@ class Trace:
 
     Args:
         session: A `workbench.runtime.TraceSession`. `collect` takes from it what is new.
+        limit: How many events to keep at least; beyond them the oldest are forgotten. None: all.
     """
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, *, limit: int | None = None) -> None:
         self.session = session
+        self._limit = limit
         self._chunks: list[npt.NDArray[Any]] = []
+        self._ends: list[int] = []  # of each chunk, how many events there were up to its end
+        self._forgotten = 0
         self._names: tuple[str, ...] = ()
         self._lock = threading.Lock()
 
@@ -141,27 +148,51 @@ class Trace:
                 return 0
             events = np.frombuffer(packed, dtype=EVENT_DTYPE)
             self._chunks.append(events)
+            self._ends.append(self._end() + len(events))
+            self._forget()
             # Read after the events: each index in them has its text by now.
             self._names = tuple(self.session.names)
             return len(events)
 
     def batch(self, start: int = 0) -> EventBatch:
-        """The collected events from a position on."""
+        """The collected events from a position on, counted from the first event ever."""
         with self._lock:
-            if start == 0 and len(self._chunks) > 1:
-                self._chunks = [np.concatenate(self._chunks)]
-            chunks, names = list(self._chunks), self._names
-        parts = []
-        for chunk in chunks:
-            if start < len(chunk):
-                parts.append(chunk[start:])
-            start = max(start - len(chunk), 0)
-        events = np.concatenate(parts) if parts else np.empty(0, EVENT_DTYPE)
-        return EventBatch(events, names)
+            # Only the chunks that are wanted are looked at: a long run has very many.
+            first = bisect.bisect_right(self._ends, start)
+            parts, ends, names = self._chunks[first:], self._ends[first:], self._names
+        if not parts:
+            return EventBatch(np.empty(0, EVENT_DTYPE), names, start)
+        skipped = max(start - (ends[0] - len(parts[0])), 0)
+        parts[0] = parts[0][skipped:]
+        return EventBatch(np.concatenate(parts) if len(parts) > 1 else parts[0], names, ends[-1])
 
     def __len__(self) -> int:
+        """How many events are kept."""
         with self._lock:
-            return sum(len(chunk) for chunk in self._chunks)
+            return self._end() - self._forgotten
+
+    @property
+    def end(self) -> int:
+        """The position behind the last event: how many were collected, forgotten ones included."""
+        with self._lock:
+            return self._end()
+
+    @property
+    def forgotten(self) -> int:
+        """Events that were given up since there are more than the limit."""
+        return self._forgotten
+
+    def _end(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def _forget(self) -> None:
+        if self._limit is None:
+            return
+        gone = bisect.bisect_right(self._ends, self._end() - self._limit)
+        # In large pieces, for each takes time in proportion to what stays.
+        if gone > len(self._ends) // 4:
+            self._forgotten = self._ends[gone - 1]
+            del self._chunks[:gone], self._ends[:gone]
 
     @property
     def dropped(self) -> int:

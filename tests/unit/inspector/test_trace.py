@@ -56,6 +56,19 @@ def test_collect_keeps_what_came_before(session):
     assert frame["duration_ns"].iloc[0] == 10
 
 
+def test_oldest_events_are_forgotten_beyond_the_limit(session):
+    trace = Trace(session, limit=12)
+    for _ in range(40):
+        record_runs(session, 1)
+        trace.collect()
+    assert trace.end == 200
+    assert 12 <= len(trace) < 40
+    assert trace.forgotten + len(trace) == 200
+    assert trace.batch(199).events["execution"].tolist() == [39]
+    assert len(trace.batch()) == len(trace)
+    assert trace.batch(200).events.size == 0
+
+
 def test_saved_trace_reads_back_with_dense_tensors(session, tmp_path):
     value = torch.arange(24.0).reshape(1, 2, 3, 4).to(memory_format=torch.channels_last)
     session.output(0, value)
