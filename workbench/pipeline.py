@@ -149,9 +149,9 @@ def _captured(model: Any, args: Any, kwargs: Any, dynamic_shapes: Any) -> Export
     inputs = args if isinstance(args, tuple) else (args,)
     if isinstance(args, list):
         inputs = tuple(args)
-    program = export(model, inputs, kwargs, dynamic_shapes)
     # The caller's own program stays the caller's: the stage works on a copy of its graph.
-    return copy_program(program) if isinstance(model, ExportedProgram) else program
+    own = copy_program(model) if isinstance(model, ExportedProgram) else model
+    return export(own, inputs, kwargs, dynamic_shapes)
 
 
 def _kept(step: Step, previous: str, stage: Stage, depends: Any, before: Result | None) -> Stage | None:

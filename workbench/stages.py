@@ -230,6 +230,11 @@ class Planned(Stage):
         super().__init__(programs, copy=copy)
         self._freeze(report=report, emitted=emitted)
 
+    def _parts(self) -> Iterator[bytes]:
+        # Offsets and instructions; the constants' bytes are those of the graphs.
+        for method in self.emitted.program.methods:
+            yield repr(method).encode()
+
 
 class Program(Stage):
     """The program as a file.

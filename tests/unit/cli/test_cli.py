@@ -176,7 +176,7 @@ BAD = {
     "bad shape": ("lower {m}:make -o x.pte --shape 2by4", cli.USAGE, "1x3x224x224"),
     "wrong shape": ("lower {m}:make -o x.pte --shape 2x5", cli.NOT_LOWERED, "captured"),
     "bad dynamic": ("lower {m}:ready -o x.pte --dynamic 0", cli.USAGE, "MIN..MAX"),
-    "data-dependent": ("lower {m}:data -o x.pte", cli.NOT_LOWERED, "model.py:15"),
+    "data-dependent": ("lower {m}:data -o x.pte", cli.NOT_LOWERED, "model.py:14"),
     "no partitioner": ("lower {m}:ready -o x.pte --partitioner AddMul", cli.NOT_LOWERED, "AddMulPart"),
     "no planner": ("lower {m}:ready -o x.pte --planner gredy", cli.NOT_LOWERED, "greedy"),
     "unwritable": ("lower {m}:ready -o {f}/no/x.pte", cli.USAGE, "No such file"),
