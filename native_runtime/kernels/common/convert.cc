@@ -14,7 +14,9 @@ inline To convert(From value) {
     return static_cast<To>(static_cast<float>(value));
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != From{0};
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && sizeof(To) < 8) {
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && sizeof(To) < 4) {
+    return static_cast<To>(static_cast<std::int32_t>(value));
+  } else if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, std::uint32_t>) {
     return static_cast<To>(static_cast<std::int64_t>(value));  // wraps, as PyTorch on x86 does
   } else if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, std::uint64_t>) {
     return value < From{9223372036854775808.0} ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value))

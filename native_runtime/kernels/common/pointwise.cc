@@ -11,6 +11,20 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Rows below this length are gathered into blocks instead of being run one by one.
 constexpr std::int64_t kShortRow = 32;
 
+// The one element of a tensor argument.
+Error read_element(KernelContext& context, std::uint32_t arg, double* f, std::int64_t* i) {
+  const Tensor& tensor = context.tensor(arg);
+  WB_TRY(expect_computable(context, arg));
+  if (tensor.numel() != 1) {
+    return context.fail(Error::InvalidArgument, "argument %u: expected one element, found %lld", arg,
+                        static_cast<long long>(tensor.numel()));
+  }
+  if (tensor.data == nullptr) return Error::Ok;  // not planned yet, while the method is prepared
+  find_load(tensor.dtype, Lane::F64)(f, tensor.data, 1, 1);
+  find_load(tensor.dtype, Lane::I64)(i, tensor.data, 1, 1);
+  return Error::Ok;
+}
+
 Error read_params(KernelContext& context, PointwiseState& state) {
   for (int k = 0; k < state.params; ++k) {
     const EValue& arg = context.arg(state.param_args[k]);
@@ -41,6 +55,7 @@ Error read_params(KernelContext& context, PointwiseState& state) {
                               state.param_args[k]);
         }
         break;
+      case 'v': WB_TRY(read_element(context, state.param_args[k], &f, &i)); break;
       default: break;
     }
     state.values.f[k] = f;
@@ -60,7 +75,7 @@ void read_number(const KernelContext& context, PointwiseState& state) {
 }
 
 Error read_signature(KernelContext& context, const PointwiseOp& op, PointwiseState& state) {
-  char check[10] = {};
+  char check[sizeof(op.signature.letters) + 1] = {};
   int n = 0;
   for (; op.signature.letters[n] != '\0'; ++n) {
     switch (op.signature.letters[n]) {
@@ -69,6 +84,9 @@ Error read_signature(KernelContext& context, const PointwiseOp& op, PointwiseSta
       case 's': check[n] = 's'; break;
       case 'l':
       case 'h': check[n] = 'S'; break;
+      case 'a': check[n] = 'i'; break;
+      case 'c':
+      case 'v': check[n] = 't'; break;
       case 'g': check[n] = 'z'; break;
       case 'm': check[n] = 'Z'; break;
       default: check[n] = '*'; break;
@@ -81,17 +99,20 @@ Error read_signature(KernelContext& context, const PointwiseOp& op, PointwiseSta
   for (int i = 0; i < n; ++i) {
     const char letter = op.signature.letters[i];
     const auto arg = static_cast<std::uint8_t>(i);
-    if (letter == 't') {
+    if (letter == 't' || letter == 'c') {
+      if (letter == 'c') state.channel_mask |= static_cast<std::uint8_t>(1U << state.operands);
       state.tensor_args[state.operands++] = arg;
       ++state.tensors;
     } else if (letter == '#') {
       state.number_operand = static_cast<std::int8_t>(state.operands++);
       state.number_arg = arg;
       state.params_constant = state.params_constant && context.is_constant(arg);
+    } else if (letter == 'a') {
+      state.axis_arg = arg;
     } else if (letter != '-') {
       state.param_args[state.params] = arg;
       state.param_letters[state.params++] = letter;
-      state.params_constant = state.params_constant && context.is_constant(arg);
+      state.params_constant = state.params_constant && context.is_constant(arg) && letter != 'v';
     }
   }
   return Error::Ok;
@@ -101,6 +122,7 @@ Lane choose_lane(const KernelContext& context, const PointwiseOp& op, const Poin
   ResultType type;
   for (int k = 0; k < state.operands; ++k) {
     if (op.rule == LaneRule::Select && k == op.mask_operand) continue;
+    if (op.rule == LaneRule::First && k > 0) continue;
     if (k == state.number_operand) {
       type.add(context.arg(state.number_arg));
     } else {
@@ -120,6 +142,7 @@ Lane choose_lane(const KernelContext& context, const PointwiseOp& op, const Poin
   }
   switch (op.rule) {
     case LaneRule::Logical: return Lane::Bool;
+    case LaneRule::First:
     case LaneRule::Float: return result == ScalarType::Double ? Lane::F64 : Lane::F32;
     case LaneRule::Mode:
       if (state.values.i[0] == 0) return result == ScalarType::Double ? Lane::F64 : Lane::F32;
@@ -162,6 +185,37 @@ Error choose_conversions(KernelContext& context, PointwiseState& state) {
   return Error::Ok;
 }
 
+// 1-d operands seen as tensors of the first operand's rank, of size 1 in all dimensions but one.
+struct Channel {
+  std::int32_t sizes[2][kMaxRank];
+  std::int64_t strides[2][kMaxRank];
+  Tensor views[2];
+  int count = 0;
+  int rank = 0;
+  int axis = 0;
+  bool invalid = false;
+
+  Error place(const KernelContext& context, const Tensor& first, std::uint32_t arg) {
+    rank = first.rank;
+    WB_TRY(get_dim(context, arg, rank, &axis));
+    return rank > 0 ? Error::Ok : context.fail(Error::InvalidArgument, "argument 0: a 0-d tensor has no channels");
+  }
+  const Tensor* add(const Tensor& tensor) {
+    invalid = invalid || tensor.rank != 1;
+    Tensor& view = views[count];
+    for (int d = 0; d < rank; ++d) {
+      sizes[count][d] = d == axis && tensor.rank == 1 ? tensor.sizes[0] : 1;
+      strides[count][d] = 1;
+    }
+    view = tensor;
+    view.sizes = sizes[count];
+    view.strides = strides[count];
+    view.rank = static_cast<std::uint8_t>(rank);
+    ++count;
+    return &view;
+  }
+};
+
 Error plan(KernelContext& context, PointwiseState& state) {
   const Tensor* inputs[3] = {};
   const Tensor* operands[3] = {};
@@ -170,6 +224,16 @@ Error plan(KernelContext& context, PointwiseState& state) {
     if (k != state.number_operand) operands[k] = inputs[tensors++] = &context.tensor(state.tensor_args[k]);
   }
   Tensor& out = context.tensor(state.out_arg);
+  Channel channel;
+  if (state.channel_mask != 0) {
+    WB_TRY(channel.place(context, *operands[0], state.axis_arg));
+    tensors = 0;
+    for (int k = 0; k < state.operands; ++k) {
+      if ((state.channel_mask >> k & 1U) != 0) operands[k] = channel.add(*operands[k]);
+      inputs[tensors++] = operands[k];
+    }
+    if (channel.invalid) return context.fail(Error::InvalidArgument, "the parameters of channels have rank 1");
+  }
   Shape shape;
   WB_TRY(broadcast(context, inputs, tensors, &shape));
   WB_TRY(context.resize(out, shape.span()));

@@ -11,9 +11,11 @@
 namespace wb::kernels::WB_ISA {
 
 // Numbers among the arguments, in order, for loops of floating-point and of integer lanes.
+inline constexpr int kMaxParams = 12;
+
 struct Params {
-  double f[4] = {};
-  std::int64_t i[4] = {};
+  double f[kMaxParams] = {};
+  std::int64_t i[kMaxParams] = {};
 };
 
 // out[j] = f(in[0][j], in[1][j], ...) for j in [0, n). Bit k of `scalar_mask`: in[k] is one element, for all j.
@@ -25,20 +27,22 @@ enum class LaneRule : std::uint8_t {
   Integer,  // integers and bool only
   Logical,  // every input becomes bool
   Mode,     // Float when the rounding mode (letter m) is None, else Promote
+  First,    // like Float, by the first operand and the output alone
   Select,   // like Promote for all operands but the mask, which is bool; bits are moved when their dtypes agree
 };
 
 enum class OutLane : std::uint8_t { Same, Bool };
 
 struct Signature {
-  char letters[8] = {};
+  char letters[20] = {};
   constexpr Signature(const char* text) {  // NOLINT(google-explicit-constructor)
     for (int i = 0; text[i] != '\0'; ++i) letters[i] = text[i];
   }
 };
 
 // Letters of a signature, one for each argument before the output:
-//   t tensor operand    # number that stands for an operand
+//   t tensor operand    # number that stands for an operand    c 1-d tensor operand along the dimension in argument a
+//   v tensor of one element -> params    a the dimension of c
 //   s number -> params  l, h number or None (then -inf, +inf) -> params   g gelu's approximation -> params.i
 //   m rounding mode or None -> params.i: 0 none, 1 trunc, 2 floor          - not looked at
 struct PointwiseOp {
@@ -56,8 +60,10 @@ struct PointwiseState {
   std::uint8_t tensor_args[3] = {};
   std::int8_t number_operand = -1;  // which operand is a number
   std::uint8_t number_arg = 0;
-  std::uint8_t param_args[4] = {};
-  char param_letters[4] = {};
+  std::uint8_t param_args[kMaxParams] = {};
+  char param_letters[kMaxParams] = {};
+  std::uint8_t channel_mask = 0;  // operands along one dimension
+  std::uint8_t axis_arg = 0;
   std::uint8_t params = 0;
   bool params_constant = false;
   bool flat = false;         // one call of the loop on the tensors themselves
