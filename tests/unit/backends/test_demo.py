@@ -4,14 +4,15 @@ import struct
 
 import pytest
 import torch
-from workbench.runtime import Runtime
 
 from workbench import to_edge
 from workbench.backends import CompileSpec, DelegationSpec, delegates_in, partition, to_backend, why_not
 from workbench.backends.demo import AddMulPartitionerDemo
 from workbench.backends.demo.bytecode import max_rank_of
 from workbench.errors import ExecutionError, PartitionError
+from workbench.inspector.trace import Kind, Trace
 from workbench.managers import EdgeProgramManager
+from workbench.runtime import Runtime, TraceSession
 
 
 class AddMul(torch.nn.Module):
@@ -173,15 +174,26 @@ def test_blob_that_its_backend_does_not_understand_is_refused_by_name():
         Runtime.get().load_program(lowered.buffer()).load_method("forward")
 
 
-def test_instructions_show_in_the_trace_with_their_debug_identifiers():
+def test_instructions_show_in_the_trace_and_lead_back_to_their_nodes():
     inputs = (torch.randn(2, 4), torch.randn(4))
     lowered = manager(AddMul(), inputs).to_backend(AddMulPartitionerDemo())
     (delegate,) = delegates_in(lowered.exported_program().graph_module)
+    nodes = {
+        node.meta["debug_handle"]: str(node.target)
+        for node in delegate.lowered.original_module.graph.nodes
+        if node.op == "call_function"
+    }
+    trace = Trace(TraceSession())
+    method(lowered).execute(inputs, trace=trace.session)
+    trace.collect()
+    batch = trace.batch()
+    inside = [event for event in batch.events if event["kind"] == Kind.DELEGATE]
     handles = delegate.lowered.meta["debug_handle_map"]
-    assert sorted(handles) == list(range(len(handles)))
-    loaded = method(lowered)
-    loaded.execute(inputs, trace=True) if False else None
-    pytest.importorskip("workbench.runtime")
+    assert [event["delegate_id"] for event in inside] == sorted(handles)
+    for event in inside:
+        (handle,) = handles[int(event["delegate_id"])]
+        assert nodes[handle].split(".")[1] == batch.name(int(event["name"]))
+        assert event["instruction"] == 0 and event["start_ns"] <= event["end_ns"]
 
 
 def test_specification_names_the_backend():
