@@ -1,0 +1,204 @@
+"""Runs single kernels of the native runtime on tensors, without a program around them.
+
+The library comes from the CMake target `wb_kernel_harness`. It is looked for in the folder that the environment
+variable LOWERING_WORKBENCH_HARNESS names, then below `build/` (the newest one).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+NAME = "libwb_kernel_harness.so"
+
+_DTYPES = {
+    torch.uint8: 0,
+    torch.int8: 1,
+    torch.int16: 2,
+    torch.int32: 3,
+    torch.int64: 4,
+    torch.float16: 5,
+    torch.float32: 6,
+    torch.float64: 7,
+    torch.bool: 11,
+    torch.bfloat16: 15,
+}
+_NONE, _TENSOR, _INT, _DOUBLE, _BOOL, _STRING, _INTS = range(7)
+
+
+class KernelError(Exception):
+    """A kernel refused its arguments: numeric code and text."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{code:#x}: {text}")
+        self.code = code
+
+
+class _Arg(ctypes.Structure):
+    _fields_ = (
+        ("tag", ctypes.c_int32),
+        ("dtype", ctypes.c_int32),
+        ("integer", ctypes.c_int64),
+        ("number", ctypes.c_double),
+        ("items", ctypes.POINTER(ctypes.c_int64)),
+        ("count", ctypes.c_int32),
+        ("dynamic", ctypes.c_int32),
+        ("dim_order", ctypes.POINTER(ctypes.c_uint8)),
+        ("data", ctypes.c_void_p),
+        ("capacity", ctypes.c_uint64),
+        ("constant", ctypes.c_int32),
+        ("unused", ctypes.c_int32),
+    )
+
+
+@dataclass
+class Out:
+    """An output to allocate: shape, dtype, dimensions from the outermost in memory to the innermost."""
+
+    shape: Sequence[int]
+    dtype: torch.dtype = torch.float32
+    order: Sequence[int] | None = None
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The harness, or None when it has not been built."""
+    folder = os.environ.get("LOWERING_WORKBENCH_HARNESS")
+    found = [Path(folder) / NAME] if folder else list((ROOT / "build").glob(f"**/{NAME}"))
+    found = [path for path in found if path.exists()]
+    if not found:
+        return None
+    lib = ctypes.CDLL(str(max(found, key=lambda path: path.stat().st_mtime)))
+    lib.wb_harness_run.restype = ctypes.c_uint32
+    return lib
+
+
+def ordered(tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
+    """The same values laid out so that the dimensions stand in memory in this order, outermost first."""
+    inverse = [list(order).index(d) for d in range(tensor.dim())]
+    return tensor.permute(*order).contiguous().permute(*inverse)
+
+
+def _order_of(tensor: torch.Tensor) -> list[int]:
+    strides = [s if n > 1 else 0 for s, n in zip(tensor.stride(), tensor.shape, strict=True)]
+    order = sorted(range(tensor.dim()), key=lambda d: (-tensor.stride(d), -strides[d], d))
+    if not tensor.permute(*order).is_contiguous():
+        order = list(range(tensor.dim()))
+    assert tensor.permute(*order).is_contiguous(), "the harness takes dense tensors"
+    return order
+
+
+class _Call:
+    """Arguments of one call, and what keeps their memory alive."""
+
+    def __init__(self) -> None:
+        self.keep: list[Any] = []
+        self.args: list[_Arg] = []
+
+    def tensor(self, tensor: torch.Tensor, order: Sequence[int], *, dynamic: bool, constant: bool) -> None:
+        sizes = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.shape)
+        dims = (ctypes.c_uint8 * max(tensor.dim(), 1))(*order)
+        self.keep += [tensor, sizes, dims]
+        self.args.append(
+            _Arg(
+                tag=_TENSOR,
+                dtype=_DTYPES[tensor.dtype],
+                items=sizes,
+                count=tensor.dim(),
+                dynamic=dynamic,
+                dim_order=dims,
+                data=tensor.data_ptr(),
+                capacity=tensor.numel() * tensor.element_size(),
+                constant=constant,
+            )
+        )
+
+    def number(self, value: object) -> None:
+        if value is None:
+            self.args.append(_Arg(tag=_NONE, constant=1))
+        elif isinstance(value, bool):
+            self.args.append(_Arg(tag=_BOOL, integer=value, constant=1))
+        elif isinstance(value, int):
+            self.args.append(_Arg(tag=_INT, integer=value, constant=1))
+        elif isinstance(value, float):
+            self.args.append(_Arg(tag=_DOUBLE, number=value, constant=1))
+        elif isinstance(value, (list, tuple)):
+            items = (ctypes.c_int64 * max(len(value), 1))(*value)
+            self.keep.append(items)
+            self.args.append(_Arg(tag=_INTS, items=items, count=len(value), constant=1))
+        else:
+            raise TypeError(value)
+
+
+_GUARD = 64
+
+
+def call(
+    name: str,
+    *args: object,
+    constant: bool = False,
+    upper: Sequence[Sequence[int]] | None = None,
+    times: int = 1,
+) -> Any:
+    """Runs a kernel: the inputs in schema order, then an `Out` for each output.
+
+    With `upper`, the tensors are dynamic: the kernel is prepared for these sizes (of every tensor, outputs too) and
+    executed with the given ones. Returns the output, or a tuple of them; `seconds` of the fastest of `times`
+    executions is kept on the function. Raises KernelError when the kernel refuses.
+    """
+    lib = library()
+    assert lib is not None, "build the target wb_kernel_harness"
+    work = _Call()
+    outputs: list[tuple[Out, torch.Tensor, int]] = []  # with guard bytes behind them
+    bounds = iter(upper or ())
+    for arg in args:
+        if isinstance(arg, torch.Tensor):
+            next(bounds, None)
+            work.tensor(arg, _order_of(arg), dynamic=upper is not None, constant=constant)
+        elif isinstance(arg, Out):
+            bound = next(bounds, arg.shape)
+            size = torch.Size(bound).numel() * torch.empty((), dtype=arg.dtype).element_size()
+            memory = torch.full((size + _GUARD,), 0xA5, dtype=torch.uint8)
+            order = list(arg.order) if arg.order is not None else list(range(len(arg.shape)))
+            work.tensor(torch.empty(arg.shape, dtype=arg.dtype), order, dynamic=upper is not None, constant=False)
+            work.args[-1].data = memory.data_ptr()
+            work.args[-1].capacity = size
+            work.keep.append(memory)
+            outputs.append((arg, memory, len(work.args) - 1))
+        else:
+            work.number(arg)
+    array = (_Arg * len(work.args))(*work.args)
+    flat = list(itertools.chain.from_iterable(upper)) if upper is not None else None
+    text = ctypes.create_string_buffer(512)
+    seconds = ctypes.c_double()
+    code = lib.wb_harness_run(
+        name.encode(),
+        array,
+        len(array),
+        (ctypes.c_int64 * max(len(flat), 1))(*flat) if flat is not None else None,
+        times,
+        text,
+        ctypes.byref(seconds),
+    )
+    call.seconds = seconds.value  # type: ignore[attr-defined]
+    if code != 0:
+        raise KernelError(code, text.value.decode())
+    results = []
+    for out, memory, index in outputs:
+        assert bool((memory[-_GUARD:] == 0xA5).all()), "the kernel wrote past the end of its output"
+        body = memory[:-_GUARD].view(out.dtype)
+        shape = [array[index].items[d] for d in range(array[index].count)]
+        order = list(out.order) if out.order is not None else list(range(len(shape)))
+        dense = body[: torch.Size(shape).numel()].view([shape[d] for d in order])
+        results.append(dense.permute(*[order.index(d) for d in range(len(shape))]))
+    return results[0] if len(results) == 1 else tuple(results)
+
