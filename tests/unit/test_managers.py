@@ -238,3 +238,34 @@ def test_reports_of_the_program_are_at_hand():
     text = io.StringIO()
     manager.dump_executorch_program(out=text)
     assert "addmm" in text.getvalue()
+
+
+def test_record_of_a_lowering_is_at_hand_where_asked_for(tmp_path):
+    from workbench.serialize.etrecord import parse_etrecord
+
+    program = export(AddMul(), _pair())
+    manager = to_edge_transform_and_lower(program, partitioner=[AddMulPartitionerDemo()], generate_etrecord=True)
+    record = manager.to_executorch().get_etrecord()
+    record.save(tmp_path / "lowering.etrecord")
+    again = parse_etrecord(tmp_path / "lowering.etrecord")
+    assert set(again.edge) == {"forward"}
+    assert again.debug_handle_map["forward"]
+    with pytest.raises(LoweringError, match="no record"):
+        to_edge(program).to_executorch().get_etrecord()
+
+
+def test_transform_takes_a_single_pass():
+    from workbench.passes.dead_code import DeadCode
+
+    manager = to_edge(export(AddMul(), _pair())).transform(DeadCode())
+    assert manager.pass_results["forward"][-1].modified is False
+
+
+def test_batch_norm_is_folded_where_asked_for():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)).eval()
+    program = export(model, (torch.randn(1, 3, 8, 8),))
+    kept = EdgeCompileConfig(fold_batch_norm=False)
+    folded, whole = to_edge(program), to_edge(program, compile_config=kept)
+    assert _targets(folded.exported_program()) == ["aten.convolution.default"]
+    names = [method.operators for method in whole.to_executorch().executorch_program.methods]
+    assert any("batch_norm" in str(name) for name in names[0])

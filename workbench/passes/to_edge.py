@@ -21,6 +21,7 @@ from workbench.passes.constant_folding import ConstantFolding
 from workbench.passes.cse import Cse
 from workbench.passes.dead_code import DeadCode
 from workbench.passes.dim_order import DimOrder
+from workbench.passes.fold_batch_norm import FoldBatchNorm
 from workbench.passes.normalize_symbols import NormalizeSymbols
 from workbench.passes.promote_types import PromoteTypes
 from workbench.passes.remove_asserts import RemoveAsserts
@@ -48,6 +49,7 @@ def edge_passes(
         PromoteTypes(),
         RemoveNoops(),
         ConstantFolding(limit=config.fold_constants_limit, cache=cache),
+        *([FoldBatchNorm(cache=cache)] if config.fold_batch_norm else []),
         Cse(),
         BranchOutputs(),
         DeadCode(),

@@ -14,7 +14,6 @@ from workbench.passes.constant_folding import ConstantFolding
 from workbench.passes.cse import Cse
 from workbench.passes.dead_code import DeadCode
 from workbench.passes.dim_order import DimOrder
-from workbench.passes.fold_batch_norm import FoldBatchNorm
 from workbench.passes.legalize_dim_order import LegalizeDimOrder
 from workbench.passes.remove_asserts import RemoveAsserts
 from workbench.passes.remove_noops import RemoveNoops
@@ -28,12 +27,12 @@ def runtime_passes(*, fold_weights: bool = True, cache: MutableMapping[Any, Any]
     """The passes between the last edge graph and the memory plan, in order.
 
     Args:
-        fold_weights: Fold batch norms and compute what depends on trained weights alone (their transposes).
+        fold_weights: Compute what depends on trained weights alone (their transposes).
         cache: Folded constants, shared between the methods of one program.
     """
     steps: list[Pass] = [RemoveAsserts(), DimOrder()]
     if fold_weights:
-        steps += [FoldBatchNorm(cache=cache), ConstantFolding(layouts=True, cache=cache)]
+        steps.append(ConstantFolding(layouts=True, cache=cache))
     return [
         *steps,
         SafeSoftmax(),

@@ -89,9 +89,10 @@ def test_every_node_knows_the_exported_nodes_it_comes_from():
         found = sources.resolve(provenance.handles(node))
         assert found, node
     convolution = next(node for node in edge.graph.nodes if node.target is aten.convolution.default)
-    (source,) = sources.resolve(provenance.handles(convolution))
-    assert source.module_path == "0"
-    assert source.module_type == "torch.nn.modules.conv.Conv2d"
+    found = sources.resolve(provenance.handles(convolution))
+    assert [source.module_path for source in found] == ["0", "1"]
+    assert found[0].module_type == "torch.nn.modules.conv.Conv2d"
+    assert found[1].module_type == "torch.nn.modules.batchnorm.BatchNorm2d"
 
 
 def test_preserved_operator_stays_whole_everywhere_or_at_given_nodes():

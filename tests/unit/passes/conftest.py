@@ -12,6 +12,7 @@ from torch import nn
 from torch.export import ExportedProgram
 
 from workbench.backends.programs import copy_program
+from workbench.edge.config import EdgeCompileConfig
 from workbench.edge.invariants import verify
 from workbench.edge.program import sync_outputs
 from workbench.export import export
@@ -46,7 +47,9 @@ class Lab:
         return decompose(self.exported(model, *inputs, dynamic_shapes=dynamic_shapes))
 
     def edge(self, model: Any, *inputs: Any, dynamic_shapes: Any = None) -> ExportedProgram:
-        return to_edge_program(self.exported(model, *inputs, dynamic_shapes=dynamic_shapes))[0]
+        # Batch norms stay, for the pass that folds them.
+        config = EdgeCompileConfig(fold_batch_norm=False)
+        return to_edge_program(self.exported(model, *inputs, dynamic_shapes=dynamic_shapes), config)[0]
 
     def run(self, program: ExportedProgram, *steps: Pass) -> PassResult:
         """Run passes in place, and check that the program still is one and computes the same."""
