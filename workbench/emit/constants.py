@@ -80,7 +80,8 @@ def bytes_of(spec: TensorSpec) -> memoryview:
         tensor = tensor.contiguous()
     if tensor.numel() == 0:
         return memoryview(b"")
-    return memoryview(tensor.reshape(-1).view(torch.uint8).numpy()).cast("B")
+    array: Any = tensor.reshape(-1).view(torch.uint8).numpy()
+    return memoryview(array)
 
 
 def named_tensor(spec: TensorSpec, alignment: int) -> ir.NamedBytes:

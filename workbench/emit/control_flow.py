@@ -52,7 +52,8 @@ def emit_control_flow(emitter: MethodEmitter, graph_module: GraphModule, node: N
 def _cond(emitter: MethodEmitter, graph_module: GraphModule, node: Node) -> None:
     outs = _results(emitter, node)
     (true, _), (false, _) = operands_of(graph_module, node)
-    inputs = [_value(emitter, item, node) for item in (node.args[3] if len(node.args) > 3 else ())]  # type: ignore[union-attr]
+    operands: Any = node.args[3] if len(node.args) > 3 else ()
+    inputs = [_value(emitter, item, node) for item in operands]
     over_true = ir.JumpFalse(_value(emitter, node.args[0], node), 0)
     emitter.append(over_true)
     _branch(emitter, true, inputs, outs)
@@ -177,7 +178,7 @@ def _branch(
 
 
 def _source(result: Any) -> tuple[Node, int] | None:
-    """The node that computes a result, and the position among its results; None for what is only passed on."""
+    """The node that computes a result, and its position among the node's; None for what is passed on."""
     if not isinstance(result, Node) or result.op != "call_function" or ALIAS_KEY in result.meta:
         return None
     if result.target is operator.getitem:

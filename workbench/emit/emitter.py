@@ -1,7 +1,7 @@
 """One method: from an annotated graph to values and instructions.
 
-The graph is walked in order, control-flow branches in place. Memory is planned afterwards, on the instructions:
-what runs is what decides how long a tensor lives.
+The graph is walked in order, control-flow branches in place. Memory is planned afterwards, on the
+instructions: what runs is what decides how long a tensor lives.
 """
 
 from __future__ import annotations
@@ -278,6 +278,8 @@ def emit_graph(emitter: MethodEmitter, program: ExportedProgram) -> tuple[list[i
     for node in program.graph.find_nodes(op="placeholder"):
         spec = node.meta[SPEC_KEY]
         if isinstance(spec, TensorSpec):
+            if not spec.is_input and not spec.mutable and not _is_read(node):
+                continue
             emitter.env[node] = emitter.table.tensor(spec)
             if not spec.is_input:
                 continue
@@ -296,6 +298,11 @@ def emit_graph(emitter: MethodEmitter, program: ExportedProgram) -> tuple[list[i
     from workbench.emit.results import emit_results
 
     return inputs, emit_results(emitter, program)
+
+
+def _is_read(node: Node) -> bool:
+    """Whether an instruction names a constant itself, and not only views of it."""
+    return any(user.meta.get(ALIAS_KEY) != () for user in node.users)
 
 
 def _given(emitter: MethodEmitter, node: Node) -> int:

@@ -107,8 +107,8 @@ class _ProgramEmitter:
         emitter = MethodEmitter(name, self.blobs, stacktrace=self.config.emit_stacktrace)
         planning = self.config.planning(name)
         inputs, outputs = emit_graph(emitter, program)
-        if not planning.plan_outputs:
-            outputs = own_memory(emitter, outputs)
+        if not (planning.plan_inputs and planning.plan_outputs):
+            outputs = own_memory(emitter, outputs, planning)
         sizes, self.plans[name] = plan_memory(emitter, inputs, outputs, planning)
         for index, spec in emitter.table.specs.items():
             if spec.root.data is not None:

@@ -8,6 +8,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.fx import Node
 
+from workbench.emit.config import MemoryPlanning
 from workbench.passes.spec_propagation import SPEC_KEY, TensorSpec
 
 if TYPE_CHECKING:
@@ -46,8 +47,11 @@ def emit_results(emitter: MethodEmitter, program: ExportedProgram) -> list[int]:
     return results
 
 
-def own_memory(emitter: MethodEmitter, results: list[int]) -> list[int]:
-    """Copy results that the caller gives memory for, but that lie elsewhere: inputs, constants, doubles.
+def own_memory(emitter: MethodEmitter, results: list[int], planning: MemoryPlanning) -> list[int]:
+    """Copy results that lie in memory that is somebody else's.
+
+    These are inputs in the caller's memory and, if the caller gives memory for the results, also constants and
+    values that are returned twice.
 
     Returns:
         The values of the results.
@@ -57,9 +61,7 @@ def own_memory(emitter: MethodEmitter, results: list[int]) -> list[int]:
     owned = []
     for value in results:
         spec = table.specs.get(value)
-        if spec is not None and (
-            value in seen or spec.base is not None or spec.root.is_input or spec.root.data is not None
-        ):
+        if spec is not None and _is_elsewhere(spec, value in seen, planning):
             copied = emitter.temporary(spec, f"{spec.name}.result")
             table.specs[copied].is_output = True
             emitter.clone(value, copied)
@@ -67,6 +69,14 @@ def own_memory(emitter: MethodEmitter, results: list[int]) -> list[int]:
         seen.add(value)
         owned.append(value)
     return owned
+
+
+def _is_elsewhere(spec: TensorSpec, again: bool, planning: MemoryPlanning) -> bool:
+    if spec.root.is_input and not planning.plan_inputs:
+        return True
+    if planning.plan_outputs:
+        return False
+    return again or spec.base is not None or spec.root.is_input or spec.root.data is not None
 
 
 def _targets(emitter: MethodEmitter, program: ExportedProgram) -> dict[tuple[OutputKind, str], int]:
@@ -90,7 +100,7 @@ def _kept(emitter: MethodEmitter, value: int, targets: dict[Any, int], own: int 
     if spec is None or not spec.root.mutable:
         return value
     written = {index for index in targets.values() if emitter.table.specs[index] is spec.root}
-    if not written or written == {own} and spec.base is None:
+    if not written:
         return value
     held = emitter.temporary(spec, f"{spec.name}.held")
     emitter.table.specs[held].is_output = own is None

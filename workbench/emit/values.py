@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,6 +19,11 @@ _MEMORY_FORMATS = {
     torch.preserve_format: 1,
     torch.channels_last: 2,
     torch.channels_last_3d: 3,
+}
+_INDEX_LISTS: dict[str, Callable[[tuple[int, ...]], ir.Value]] = {
+    "int": ir.IntList,
+    "Tensor": ir.TensorList,
+    "Tensor?": ir.OptionalTensorList,
 }
 _INT_RANGE = range(-(1 << 63), 1 << 63)
 
@@ -149,8 +155,7 @@ class ValueTable:
         items = list(value) if isinstance(value, (list, tuple)) else [value]
         if kind in ("int", "Tensor", "Tensor?"):
             indices = tuple(-1 if item is None else _index(item, env, self, kind) for item in items)
-            made = {"int": ir.IntList, "Tensor": ir.TensorList, "Tensor?": ir.OptionalTensorList}[kind]
-            return self._shared((kind, indices), made(indices))
+            return self._shared((kind, indices), _INDEX_LISTS[kind](indices))
         if any(isinstance(item, Node) for item in items):
             raise EmitError(
                 f"a list of `{kind}` that is computed at run time can't be written", node=node.name

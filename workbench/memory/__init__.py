@@ -92,6 +92,6 @@ def _too_small(arena: int, limit: int, size: int, problem: Problem, method: str)
         found=f"{size:,} bytes; {alive:,} are alive at once, most of them {largest(at_peak)}",
         hint="another planner may fit it, the lower bound does"
         if possible
-        else "put tensors into another arena, delegate the nodes around the peak, or lower the upper bounds of "
-        "dynamic sizes",
+        else "put tensors into another arena, delegate the nodes around the peak, or lower the upper bounds "
+        "of dynamic sizes",
     )

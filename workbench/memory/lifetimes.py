@@ -20,8 +20,8 @@ def lifetimes(
 ) -> dict[K, tuple[int, int]]:
     """First and last moment at which memory is in use.
 
-    Moment 0 is when the inputs are given, moment `i + 1` that of instruction `i`, the last one when the results
-    are read.
+    Moment 0 is when the inputs are given, moment `i + 1` that of instruction `i`, the last one when the
+    results are read.
 
     Args:
         uses: For each instruction the memory that it reads or writes.

@@ -84,7 +84,7 @@ def _check_pins(problem: Problem) -> None:
             ):
                 continue
             raise MemoryPlanError(
-                f"`{name}` and `{problem.buffers[other].name}` are pinned to the same memory while both are in use",
+                f"`{name}` and `{problem.buffers[other].name}`, in use at once, have pins that overlap",
                 stage="plan",
                 node=name,
                 found=f"bytes {offset} to {offset + problem.sizes[index]} and "

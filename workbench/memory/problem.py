@@ -1,4 +1,4 @@
-"""The problem that a planner solves: buffers with lifetimes, to be placed so that those alive together don't overlap."""
+"""The problem that a planner solves: buffers with lifetimes, of which those alive at once may not overlap."""
 
 from __future__ import annotations
 

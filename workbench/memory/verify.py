@@ -26,8 +26,8 @@ def check_plan(buffers: Sequence[Buffer], offsets: Sequence[int], alignment: int
         size: Bytes of the arena.
 
     Raises:
-        MemoryPlanError: Two buffers alive at once overlap, a buffer sticks out of the arena or is not aligned,
-            or a pin was not honoured.
+        MemoryPlanError: Two buffers alive at once overlap, a buffer sticks out of the arena or is not
+            aligned, or a pin was not honoured.
     """
     alive: list[tuple[int, int, int]] = []  # offset, end, index
     ending: list[tuple[int, tuple[int, int, int]]] = []

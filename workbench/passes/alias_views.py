@@ -2,7 +2,8 @@
 
 A `view_copy` (or its kin) of a tensor in row-major order is that tensor under other sizes. With sizes that
 never change, and memory whose place is known ahead, nothing is left to do at run time: the node gets no
-instruction. Otherwise the primitive `executorch_prim::et_view` sets sizes and pointer, and still copies nothing.
+instruction. Otherwise the primitive `executorch_prim::et_view` sets sizes and pointer, and still copies
+nothing.
 
 What must keep memory of its own stays a copy: results of control-flow branches, results that would alias an
 input, a constant, a buffer that the method writes, or another result, and results that the caller gives

@@ -224,7 +224,7 @@ def _elided(node: Node) -> bool:
 
 def _no_variant(node: Node) -> MissingKernelError:
     return MissingKernelError(
-        f"`{node.target}` has no variant that writes into tensors given to it, which is the form that kernels have",
+        f"`{node.target}` has no variant that writes into tensors given to it, as kernels do",
         stage="plan",
         node=node.name,
         source=provenance.source_line(node),

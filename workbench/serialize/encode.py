@@ -36,8 +36,8 @@ _LAYOUTS: dict[str, tuple[int, tuple[int, ...]]] = {
     "extra-unnamed": (24, (8, 0, 16, 0, 0)),
 }
 _TAGS = {
-    ir.Null: 1, ir.Int: 2, ir.Bool: 3, ir.Double: 4, ir.Tensor: 5, ir.String: 6, ir.IntList: 7, ir.DoubleList: 8,
-    ir.BoolList: 9, ir.TensorList: 10, ir.OptionalTensorList: 11,
+    ir.Null: 1, ir.Int: 2, ir.Bool: 3, ir.Double: 4, ir.Tensor: 5, ir.String: 6, ir.IntList: 7,
+    ir.DoubleList: 8, ir.BoolList: 9, ir.TensorList: 10, ir.OptionalTensorList: 11,
 }  # fmt: skip
 _LISTS = {
     ir.IntList: "q",
@@ -109,7 +109,7 @@ class Encoder:
                 struct.pack(f"<iIB3xiII{len(data)}sx", union, 8, tag, table, 4, len(data), data)
             )
         items: Any = value.items  # type: ignore[union-attr]
-        packed = _list_format(_LISTS[kind], len(items)).pack(union, 8, tag, table, 4, len(items), *items)  # type: ignore[index]
+        packed = _list_format(_LISTS[kind], len(items)).pack(union, 8, tag, table, 4, len(items), *items)
         return buffer.append(packed)
 
     def _tensor(self, value: ir.Tensor, here: int, union: int) -> int:

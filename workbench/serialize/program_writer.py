@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Sequence
 
 from workbench.emit import ir
 from workbench.errors import SerializationError
@@ -24,8 +25,8 @@ _ZEROS = memoryview(bytes(4096))
 def write_program(program: ir.Program) -> SerializedProgram:
     """Write a program.
 
-    Constants, states, blobs and named data are referenced, not copied; they must not change before the file is
-    written.
+    Constants, states, blobs and named data are referenced, not copied; they must not change before the file
+    is written.
 
     Args:
         program: The program.
@@ -139,7 +140,7 @@ class _Writer:
         out.align(_FILE_ALIGNMENT)
         return out.out
 
-    def vector(self, place: int, makers: list) -> None:  # type: ignore[type-arg]
+    def vector(self, place: int, makers: Sequence[Callable[[], int]]) -> None:
         """A vector of tables: first its slots, then what they point at."""
         vector = self.out.offsets(len(makers))
         self.out.point(place, vector)
@@ -157,7 +158,7 @@ class _Writer:
         self.out.point(table[1], self.out.vector("Q", offsets))
         return table[-1]
 
-    def named(self) -> list:  # type: ignore[type-arg]
+    def named(self) -> list[Callable[[], int]]:
         first = {id(s.pieces[0]): i for i, s in enumerate(self.segments) if s.kind == "named data"}
 
         def make(key: str, index: int) -> int:
@@ -165,10 +166,8 @@ class _Writer:
             self.text(table[0], key)
             return table[-1]
 
-        return [
-            lambda k=key, i=first[id(named.data)]: make(k, i)
-            for key, named in self.program.named_data.items()
-        ]
+        indices = {key: first[id(named.data)] for key, named in self.program.named_data.items()}
+        return [lambda k=key, i=index: make(k, i) for key, index in indices.items()]
 
     def inline(self, blob: memoryview) -> int:
         out = self.out

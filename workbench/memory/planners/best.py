@@ -1,10 +1,11 @@
 """Several orders, then a local search on the best of them; stops as soon as the lower bound is reached.
 
-The orders: by size (Pisarchyk and Lee, arXiv:2001.03288), by size times lifetime, by lifetime (Sekiyama et
-al., "Profile-guided memory optimization for deep neural networks", arXiv:1804.10001), by the load at the
-buffer's moments (their "greedy by breadth"), by first moment and by last moment. The search is a hill climb on the
-order like the one of Arm's Vela compiler: what lies on top of the peak, and what is in its way, goes to the
-front. It ends after a fixed amount of work, not of time, so that equal problems get equal plans.
+The orders: by size and by the load at the buffer's moments ("greedy by size" and "greedy by breadth" of
+Pisarchyk and Lee, arXiv:2001.03288), by lifetime (after Sekiyama et al., "Profile-guided memory optimization
+for deep neural networks", arXiv:1804.10001), by size times lifetime, by first moment and by last moment. The
+search is a hill climb on the order, as Arm's Vela compiler does it: what lies on top of the peak, and what is
+in its way, goes to the front. It ends after a fixed amount of work, not of time, so that equal problems get
+equal plans.
 """
 
 from __future__ import annotations

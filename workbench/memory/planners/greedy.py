@@ -1,7 +1,7 @@
 """Greedy by size: largest buffer first, each into the smallest gap that holds it.
 
-Algorithm "Greedy by Size for Offset Calculation" of Pisarchyk and Lee, "Efficient Memory Management for Deep
-Neural Net Inference", arXiv:2001.03288, section 5.2; it is the planner of ExecuTorch, LiteRT and TFLite Micro.
+Algorithm "Greedy by Size for Offset Calculation" of Pisarchyk and Lee, "Efficient Memory Management for
+Deep Neural Net Inference", arXiv:2001.03288; the planner of ExecuTorch and LiteRT.
 """
 
 from __future__ import annotations
