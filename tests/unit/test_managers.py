@@ -244,7 +244,8 @@ def test_record_of_a_lowering_is_at_hand_where_asked_for(tmp_path):
     from workbench.serialize.etrecord import parse_etrecord
 
     program = export(AddMul(), _pair())
-    manager = to_edge_transform_and_lower(program, partitioner=[AddMulPartitionerDemo()], generate_etrecord=True)
+    partitioner = [AddMulPartitionerDemo()]
+    manager = to_edge_transform_and_lower(program, partitioner=partitioner, generate_etrecord=True)
     record = manager.to_executorch().get_etrecord()
     record.save(tmp_path / "lowering.etrecord")
     again = parse_etrecord(tmp_path / "lowering.etrecord")

@@ -16,7 +16,7 @@ from workbench.edge.invariants import verify
 from workbench.emit import ExecutorchBackendConfig, emit
 from workbench.errors import LoweringError
 from workbench.managers.executorch import ExecutorchProgramManager, Recorded
-from workbench.managers.methods import Programs, method
+from workbench.managers.methods import Programs, by_method, method
 from workbench.passes.base import PassResult
 from workbench.passes.foreign import AnyPass, apply
 
