@@ -144,7 +144,7 @@ template <typename T>
   return x > high ? inf : x < low ? V{} : x == x ? result : x;
 }
 [[gnu::always_inline]] inline Vec<double> exp(Vec<double> x) {
-  Vec<double> y;
+  Vec<double> y{};
   for (int i = 0; i < kLanes<double>; ++i) y[i] = __builtin_exp(x[i]);
   return y;
 }
