@@ -60,7 +60,7 @@ class ExecutorchBackendConfig:
         emit_mutable_buffer_names: Write the names of mutable buffers.
         init_mutable_buffers: Keep the initial values of mutable buffers; otherwise they start undefined.
         check_kernels: Refuse operators that the runtime has no kernel for.
-        fold_weights: Compute ahead what depends on weights alone.
+        fold_weights: Compute ahead what depends on weights alone; not with `external_constants`.
     """
 
     passes: Sequence[Any] = ()

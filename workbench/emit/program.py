@@ -143,7 +143,9 @@ class _ProgramEmitter:
             if changed is not program:
                 _adopt(program, changed)
         DebugHandles()(program, check=False)
-        prepare_for_runtime(program, fold_weights=config.fold_weights, cache=self.folded)
+        # Constants in data files keep the names and the values that the model gives them.
+        fold = config.fold_weights and config.external_constants is False
+        prepare_for_runtime(program, fold_weights=fold, cache=self.folded)
         external = self.external(program)
         SpecPropagation(alignment=planning.alignment)(program, check=False)
         if config.remove_view_copy:

@@ -50,8 +50,8 @@ def emit_results(emitter: MethodEmitter, program: ExportedProgram) -> list[int]:
 def own_memory(emitter: MethodEmitter, results: list[int], planning: MemoryPlanning) -> list[int]:
     """Copy results that lie in memory that is somebody else's.
 
-    These are inputs in the caller's memory and, if the caller gives memory for the results, also constants and
-    values that are returned twice.
+    These are inputs in the caller's memory and, if the caller gives memory for the results, also constants
+    and values that are returned twice.
 
     Returns:
         The values of the results.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from workbench.emit import ir
 from workbench.errors import SerializationError
@@ -12,6 +13,8 @@ from workbench.serialize.forward import Forward
 from workbench.serialize.segments import Segment, SerializedFile, lay_out
 
 __all__ = ["SerializedProgram", "write_program"]
+
+T = TypeVar("T")
 
 SerializedProgram = SerializedFile
 IDENTIFIER = b"ET12"
@@ -122,29 +125,26 @@ class _Writer:
         fields += [(7, "ref", 0)] if program.named_data else []
         root = out.table(fields, 8)
         out.root(root[-1])
-        self.vector(root[1], [lambda m=method: self.method(m) for method in program.methods])
+        self.vector(root[1], program.methods, self.method)
         if inline:
-            self.vector(root[3], [lambda b=blob: self.inline(b) for blob in inline])
-        self.vector(
-            root[4],
-            [
-                lambda s=segment: out.table([(0, "Q", s.offset), (1, "Q", s.size)], 2)[-1]
-                for segment in self.segments
-            ],
-        )
+            self.vector(root[3], inline, self.inline)
+        self.vector(root[4], self.segments, self.segment)
         out.point(root[5], self.subsegments(0, starts(program.constants, program.constant_alignment)))
         if len(program.states) > 1:
-            self.vector(root[6], [lambda: self.subsegments(1, starts(program.states, 1))])
+            self.vector(root[6], [starts(program.states, 1)], lambda offsets: self.subsegments(1, offsets))
         if program.named_data:
-            self.vector(root[7], self.named())
+            self.vector(root[7], self.named(), self.name)
         out.align(_FILE_ALIGNMENT)
         return out.out
 
-    def vector(self, place: int, makers: Sequence[Callable[[], int]]) -> None:
+    def vector(self, place: int, items: Sequence[T], make: Callable[[T], int]) -> None:
         """A vector of tables: first its slots, then what they point at."""
-        vector = self.out.offsets(len(makers))
+        vector = self.out.offsets(len(items))
         self.out.point(place, vector)
-        self.out.fill(vector, [make() for make in makers])
+        self.out.fill(vector, [make(item) for item in items])
+
+    def segment(self, segment: Segment) -> int:
+        return self.out.table([(0, "Q", segment.offset), (1, "Q", segment.size)], 2)[-1]
 
     def text(self, place: int, text: str) -> None:
         known = self.strings.get(text)
@@ -158,16 +158,16 @@ class _Writer:
         self.out.point(table[1], self.out.vector("Q", offsets))
         return table[-1]
 
-    def named(self) -> list[Callable[[], int]]:
+    def named(self) -> list[tuple[str, int]]:
+        """The names of the data, and the segment of each."""
         first = {id(s.pieces[0]): i for i, s in enumerate(self.segments) if s.kind == "named data"}
+        return [(key, first[id(named.data)]) for key, named in self.program.named_data.items()]
 
-        def make(key: str, index: int) -> int:
-            table = self.out.table([(0, "ref", 0), (1, "I", index)], 2)
-            self.text(table[0], key)
-            return table[-1]
-
-        indices = {key: first[id(named.data)] for key, named in self.program.named_data.items()}
-        return [lambda k=key, i=index: make(k, i) for key, index in indices.items()]
+    def name(self, item: tuple[str, int]) -> int:
+        key, segment = item
+        table = self.out.table([(0, "ref", 0), (1, "I", segment)], 2)
+        self.text(table[0], key)
+        return table[-1]
 
     def inline(self, blob: memoryview) -> int:
         out = self.out
@@ -194,9 +194,9 @@ class _Writer:
         out.fill(vector, [encoder.value(value) for value in method.values])
         out.point(table[3], out.vector("i", method.inputs))
         out.point(table[4], out.vector("i", method.outputs))
-        self.vector(table[5], [lambda c=chain: self.chain(c) for chain in method.chains])
-        self.vector(table[6], [lambda o=item: self.operator(*o) for item in method.operators])
-        self.vector(table[7], [lambda d=item: self.delegate(d) for item in method.delegates])
+        self.vector(table[5], method.chains, self.chain)
+        self.vector(table[6], method.operators, self.operator)
+        self.vector(table[7], method.delegates, self.delegate)
         out.point(table[8], out.vector("q", method.arena_sizes))
         return table[-1]
 
@@ -211,21 +211,23 @@ class _Writer:
         out.point(table[2], vector)
         out.fill(vector, [self.encoder.instruction(item) for item in chain.instructions])
         if chain.stacktrace:
-            self.vector(table[3], [lambda f=frames: self.frames(f) for frames in chain.stacktrace])
+            self.vector(table[3], chain.stacktrace, self.frames)
         return table[-1]
 
     def frames(self, frames: list[tuple[str, int, str, str]]) -> int:
         table = self.out.table([(0, "ref", 0)], 1)
-        self.vector(table[0], [lambda f=frame: self.frame(*f) for frame in frames])
+        self.vector(table[0], frames, self.frame)
         return table[-1]
 
-    def frame(self, file: str, line: int, name: str, context: str) -> int:
+    def frame(self, frame: tuple[str, int, str, str]) -> int:
+        file, line, name, context = frame
         table = self.out.table([(0, "ref", 0), (1, "i", line), (2, "ref", 0), (3, "ref", 0)], 4)
         for number, text in ((0, file), (2, name), (3, context)):
             self.out.point(table[number], self.out.string(text))
         return table[-1]
 
-    def operator(self, name: str, overload: str) -> int:
+    def operator(self, operator: tuple[str, str]) -> int:
+        name, overload = operator
         table = self.out.table([(0, "ref", 0), (1, "ref", 0)], 2)
         self.text(table[0], name)
         self.text(table[1], overload)
@@ -236,10 +238,11 @@ class _Writer:
         self.text(table[0], delegate.backend_id)
         location, index = self.blobs[delegate.data]
         self.out.point(table[1], self.out.table([(0, "B", location), (1, "I", index)], 2)[-1])
-        self.vector(table[2], [lambda s=item: self.compile_spec(*s) for item in delegate.compile_specs])
+        self.vector(table[2], delegate.compile_specs, self.compile_spec)
         return table[-1]
 
-    def compile_spec(self, key: str, value: bytes) -> int:
+    def compile_spec(self, spec: tuple[str, bytes]) -> int:
+        key, value = spec
         table = self.out.table([(0, "ref", 0), (1, "ref", 0)], 2)
         self.text(table[0], key)
         self.out.point(table[1], self.out.append(struct.pack(f"<I{len(value)}s", len(value), value)))
