@@ -121,9 +121,8 @@ def arena(network: Network, files: Path) -> dict[str, Any]:
 
 def trace(network: Network, files: Path, budget: float) -> dict[str, Any]:
     """Seconds of one execution with and without a trace, measured in turns."""
+    from workbench.lowering import new_trace
     from workbench.runtime import Runtime
-
-    from workbench.inspector import Trace
 
     method = Runtime.get().load_program(peers.ours(network, files)).load_method("forward")
     inputs = list(network.inputs)
@@ -131,7 +130,7 @@ def trace(network: Network, files: Path, budget: float) -> dict[str, Any]:
     calls = max(1, round(0.02 / once))
     ratios, off_times = [], []
     end = time.perf_counter() + 2 * budget
-    session = Trace(events=1 << 20)
+    session = new_trace(events=1 << 20)
     while len(ratios) < 5 or time.perf_counter() < end:
         times = []
         for tracing in (False, True, True, False):
@@ -139,7 +138,7 @@ def trace(network: Network, files: Path, budget: float) -> dict[str, Any]:
             for _ in range(calls):
                 method.execute(inputs, trace=session) if tracing else method.execute(inputs)
             times.append((time.perf_counter() - start) / calls)
-            session.drain()
+            session.session.drain()
         ratios.append((times[1] + times[2]) / (times[0] + times[3]))
         off_times.append((times[0] + times[3]) / 2)
     return {"off": statistics.median(off_times), "ratio": statistics.median(ratios)}
