@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,8 +31,10 @@ _DTYPES = {
     torch.float64: 7,
     torch.bool: 11,
     torch.bfloat16: 15,
+    torch.uint16: 27,
+    torch.uint32: 28,
 }
-_NONE, _TENSOR, _INT, _DOUBLE, _BOOL, _STRING, _INTS = range(7)
+_NONE, _TENSOR, _INT, _DOUBLE, _BOOL, _STRING, _INTS, _DOUBLES, _BOOLS, _TENSORS, _OPTIONAL_TENSORS = range(11)
 
 
 class KernelError(Exception):
@@ -131,15 +133,59 @@ class _Call:
             self.args.append(_Arg(tag=_INT, integer=value, constant=1))
         elif isinstance(value, float):
             self.args.append(_Arg(tag=_DOUBLE, number=value, constant=1))
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], float):
+            doubles = (ctypes.c_double * len(value))(*value)
+            self.keep.append(doubles)
+            items = ctypes.cast(doubles, ctypes.POINTER(ctypes.c_int64))
+            self.args.append(_Arg(tag=_DOUBLES, items=items, count=len(value), constant=1))
         elif isinstance(value, (list, tuple)):
             items = (ctypes.c_int64 * max(len(value), 1))(*value)
             self.keep.append(items)
             self.args.append(_Arg(tag=_INTS, items=items, count=len(value), constant=1))
+        elif isinstance(value, str):
+            text = ctypes.create_string_buffer(value.encode())
+            self.keep.append(text)
+            self.args.append(_Arg(tag=_STRING, data=ctypes.addressof(text), count=len(value), constant=1))
         else:
             raise TypeError(value)
 
 
 _GUARD = 64
+
+
+def numbers(name: str, *args: int | float | bool | torch.Tensor) -> int | float | bool:
+    """Runs an operator whose last argument is a number that it writes; returns the number."""
+    lib = library()
+    assert lib is not None, "build the target wb_kernel_harness"
+    work = _Call()
+    for arg in (*args, 0):
+        if isinstance(arg, torch.Tensor):
+            work.tensor(arg, _order_of(arg), dynamic=False, constant=False)
+        else:
+            work.number(arg)
+    array = (_Arg * len(work.args))(*work.args)
+    text = ctypes.create_string_buffer(512)
+    code = lib.wb_harness_run(name.encode(), array, len(array), None, 1, text, ctypes.byref(ctypes.c_double()))
+    if code != 0:
+        raise KernelError(code, text.value.decode())
+    result = array[len(array) - 1]
+    if result.tag == _DOUBLE:
+        return float(result.number)
+    return bool(result.integer) if result.tag == _BOOL else int(result.integer)
+
+
+def _flat(args: Sequence[object]) -> Iterator[object]:
+    """Lists of tensors become a list argument and its entries."""
+    for arg in args:
+        if isinstance(arg, (list, tuple)) and any(isinstance(entry, (torch.Tensor, Out)) for entry in arg):
+            yield _Arg(tag=_OPTIONAL_TENSORS if None in _types(arg) else _TENSORS, count=len(arg), constant=1)
+            yield from arg
+        else:
+            yield arg
+
+
+def _types(entries: Sequence[object]) -> list[object]:
+    return [None if entry is None else type(entry) for entry in entries]
 
 
 def call(
@@ -160,8 +206,10 @@ def call(
     work = _Call()
     outputs: list[tuple[Out, torch.Tensor, int]] = []  # with guard bytes behind them
     bounds = iter(upper or ())
-    for arg in args:
-        if isinstance(arg, torch.Tensor):
+    for arg in _flat(args):
+        if isinstance(arg, _Arg):
+            work.args.append(arg)
+        elif isinstance(arg, torch.Tensor):
             next(bounds, None)
             work.tensor(arg, _order_of(arg), dynamic=upper is not None, constant=constant)
         elif isinstance(arg, Out):

@@ -60,7 +60,8 @@ wb::Error resize(void* self, wb::Tensor& tensor, const std::int32_t* sizes, int 
 extern "C" {
 
 // One argument as the caller lays it out. `tag` is a wb::Tag; `items` are the entries of an int[], or the sizes of a
-// tensor, `count` of them.
+// tensor, `count` of them. A str has its characters in `data`. The `count` entries of a list of tensors are the
+// arguments that follow it.
 struct HarnessArg {
   std::int32_t tag;
   std::int32_t dtype;
@@ -93,15 +94,26 @@ struct Arguments {
   std::vector<wb::Tensor> tensors;
   std::vector<std::int32_t> sizes;
   std::vector<std::int64_t> strides;
-  std::vector<bool> constant_bits;
   bool constant[32] = {};
+  std::uint32_t top = 0;  // arguments of the kernel: those that are no entries of a list
 
   Arguments(HarnessArg* args, std::uint32_t count)
-      : values(count), pointers(count), tensors(count), sizes(count * wb::kMaxRank), strides(count * wb::kMaxRank) {
+      : values(count), pointers(2 * count), tensors(count), sizes(count * wb::kMaxRank), strides(count * wb::kMaxRank) {
+    std::uint32_t entries = 0;  // of the list before that are still to come
+    std::uint32_t lists = count;
     for (std::uint32_t i = 0; i < count; ++i) {
-      pointers[i] = &values[i];
-      constant[i] = args[i].constant != 0;
       fill(args[i], i);
+      if (entries > 0) {
+        --entries;
+        continue;
+      }
+      constant[top] = args[i].constant != 0;
+      pointers[top++] = &values[i];
+      const bool list = values[i].tag == wb::Tag::TensorList || values[i].tag == wb::Tag::OptionalTensorList;
+      if (!list || i + static_cast<std::uint32_t>(args[i].count) >= count) continue;
+      entries = static_cast<std::uint32_t>(args[i].count);
+      values[i].payload.tensor_list = {&pointers[lists], entries};
+      for (std::uint32_t k = 1; k <= entries; ++k) pointers[lists++] = &values[i + k];
     }
   }
 
@@ -127,6 +139,12 @@ struct Arguments {
       case wb::Tag::Bool: value.payload.as_bool = arg.integer != 0; break;
       case wb::Tag::IntList:
         value.payload.int_list = {nullptr, arg.items, static_cast<std::uint32_t>(arg.count), true};
+        break;
+      case wb::Tag::String:
+        value.payload.string = {static_cast<const char*>(arg.data), static_cast<std::uint32_t>(arg.count)};
+        break;
+      case wb::Tag::DoubleList:  // the same memory holds doubles
+        value.payload.double_list = {reinterpret_cast<const double*>(arg.items), static_cast<std::uint32_t>(arg.count)};
         break;
       default: value.payload.as_int = arg.integer;
     }
@@ -189,7 +207,7 @@ std::uint32_t wb_harness_run(const char* name, HarnessArg* args, std::uint32_t c
       upper += args[i].count;
     }
   }
-  wb::KernelContext context(kernel->name, arguments.pointers.data(), arguments.constant, count, &host);
+  wb::KernelContext context(kernel->name, arguments.pointers.data(), arguments.constant, arguments.top, &host);
   wb::Error error = kernel->prepare(context);
   if (error == wb::Error::Ok) {
     for (std::uint32_t i = 0; upper != nullptr && i < count; ++i) {
@@ -198,6 +216,9 @@ std::uint32_t wb_harness_run(const char* name, HarnessArg* args, std::uint32_t c
     error = execute(*kernel, context, session, times, seconds);
   }
   for (std::uint32_t i = 0; i < count; ++i) {
+    args[i].tag = static_cast<std::int32_t>(arguments.values[i].tag);
+    args[i].number = arguments.values[i].scalar<double>();
+    args[i].integer = arguments.values[i].scalar<std::int64_t>();
     if (args[i].tag != static_cast<std::int32_t>(wb::Tag::Tensor)) continue;
     for (int d = 0; d < args[i].count; ++d) args[i].items[d] = arguments.tensors[i].sizes[d];
   }

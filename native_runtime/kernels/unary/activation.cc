@@ -42,7 +42,7 @@ struct Elu {
       : negative(static_cast<T>(params.f[0] * params.f[1])),
         positive(static_cast<T>(params.f[1])),
         input(static_cast<T>(params.f[2])) {}
-  T operator()(T x) const { return x > T{0} ? x * positive : std::expm1(x * input) * negative; }
+  T operator()(T x) const { return x > T{0} ? x * positive : fast_expm1(x * input) * negative; }
 };
 
 template <typename T>

@@ -26,7 +26,7 @@ WB_FUNCTOR(Sqrt, std::sqrt(x));
 WB_FUNCTOR(Rsqrt, T{1} / std::sqrt(x));
 WB_FUNCTOR(Reciprocal, T{1} / x);
 WB_FUNCTOR(Exp2, std::exp2(x));
-WB_FUNCTOR(Expm1, std::expm1(x));
+WB_FUNCTOR(Expm1, fast_expm1(x));
 WB_FUNCTOR(Log1p, std::log1p(x));
 WB_FUNCTOR(Log2, std::log2(x));
 WB_FUNCTOR(Log10, std::log10(x));
