@@ -30,15 +30,23 @@ class Ring {
   [[nodiscard]] bool valid() const { return slots_ != nullptr; }
   [[nodiscard]] std::size_t capacity() const { return slots_ == nullptr ? 0 : mask_ + 1; }
 
-  // Producer. False when fewer than `reserve` + 1 slots are free.
-  bool push(const T& item, std::size_t reserve = 0) {
+  // Producer. The next slot, to be filled and then published; null when fewer than `reserve` + 1 slots are free.
+  [[nodiscard]] T* claim(std::size_t reserve = 0) {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
-    if (head - seen_tail_ + reserve > mask_) {
+    if (__builtin_expect(head - seen_tail_ + reserve > mask_, 0)) {
       seen_tail_ = tail_.load(std::memory_order_acquire);
-      if (head - seen_tail_ + reserve > mask_) return false;
+      if (head - seen_tail_ + reserve > mask_) return nullptr;
     }
-    slots_[head & mask_] = item;
-    head_.store(head + 1, std::memory_order_release);
+    return &slots_[head & mask_];
+  }
+  void publish() { head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+
+  // False when fewer than `reserve` + 1 slots are free.
+  bool push(const T& item, std::size_t reserve = 0) {
+    T* const slot = claim(reserve);
+    if (slot == nullptr) return false;
+    *slot = item;
+    publish();
     return true;
   }
 

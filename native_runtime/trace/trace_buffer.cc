@@ -32,8 +32,13 @@ bool TraceBuffer::valid() const { return ring_.valid() && !storage_failed_; }
 
 void TraceBuffer::record(const Event& event) {
   const bool inside = event.kind == EventKind::Instruction || event.kind == EventKind::Delegate;
-  const std::uint32_t execution = executions_.load(std::memory_order_relaxed);
-  if (!ring_.push({event, execution}, inside ? kReserve : 0)) add<std::uint64_t>(dropped_, 1);
+  if (TraceRecord* const slot = ring_.claim(inside ? kReserve : 0); __builtin_expect(slot != nullptr, 1)) {
+    slot->event = event;
+    slot->execution = executions_.load(std::memory_order_relaxed);
+    ring_.publish();
+  } else {
+    add<std::uint64_t>(dropped_, 1);
+  }
   if (event.kind == EventKind::Execute) add<std::uint32_t>(executions_, 1);
 }
 
