@@ -29,7 +29,7 @@ Error run_lane(KernelContext& context, const LayerNormState& state) {
   for (std::int64_t r = 0; r < state.rows; ++r) {
     const T* x = in + r * state.row;
     const Moments<T> moments = row_moments(x, state.row, eps);
-    scale_row(x, state.row, moments.rstd, -moments.mean * moments.rstd, weight, bias, out.data() + r * state.row);
+    normalize_row(x, state.row, moments, weight, bias, out.data() + r * state.row);
     mean.data()[r] = moments.mean;
     rstd.data()[r] = moments.rstd;
   }

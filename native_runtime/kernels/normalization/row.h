@@ -48,35 +48,34 @@ Moments<T> row_moments(const T* x, std::int64_t n, T eps) {
   return {mean, T{1} / std::sqrt(row_squares(x, n, mean) / static_cast<T>(n) + eps)};
 }
 
-// y = x scale + shift
+// y = x scale + shift. Not fused, so that a row of equal elements becomes exactly 0 when shift is -(x scale).
 template <typename T>
 void scale_row(const T* x, std::int64_t n, T scale, T shift, T* y) {
   const Vec<T> a = splat(scale);
   const Vec<T> b = splat(shift);
   std::int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) store(y + i, fma(load(x + i), a, b));
+  for (; i + kLanes<T> <= n; i += kLanes<T>) store(y + i, load(x + i) * a + b);
   if (i < n) {
     const auto rest = static_cast<int>(n - i);
-    store_first(y + i, fma(load_first(x + i, rest), a, b), rest);
+    store_first(y + i, load_first(x + i, rest) * a + b, rest);
   }
 }
 
-// y = (x scale + shift) weight + bias, element by element; null for 1 and 0.
+// y = (x - mean) rstd weight + bias, element by element; null for a weight of 1 and a bias of 0.
 template <typename T>
-void scale_row(const T* x, std::int64_t n, T scale, T shift, const T* weight, const T* bias, T* y) {
-  if (weight == nullptr && bias == nullptr) return scale_row(x, n, scale, shift, y);
-  const Vec<T> a = splat(scale);
-  const Vec<T> b = splat(shift);
-  std::int64_t i = 0;
-  const auto at = [&](auto load_part) {
-    Vec<T> v = fma(load_part(x + i), a, b);
+void normalize_row(const T* x, std::int64_t n, const Moments<T>& moments, const T* weight, const T* bias, T* y) {
+  const Vec<T> mean = splat(moments.mean);
+  const Vec<T> rstd = splat(moments.rstd);
+  const auto at = [&](std::int64_t i, auto load_part) {
+    const Vec<T> v = (load_part(x + i) - mean) * rstd;
     const Vec<T> add = bias == nullptr ? Vec<T>{} : load_part(bias + i);
     return weight == nullptr ? v + add : fma(v, load_part(weight + i), add);
   };
-  for (; i + kLanes<T> <= n; i += kLanes<T>) store(y + i, at([](const T* p) { return load(p); }));
+  std::int64_t i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) store(y + i, at(i, [](const T* p) { return load(p); }));
   if (i < n) {
     const auto rest = static_cast<int>(n - i);
-    store_first(y + i, at([rest](const T* p) { return load_first(p, rest); }), rest);
+    store_first(y + i, at(i, [rest](const T* p) { return load_first(p, rest); }), rest);
   }
 }
 
