@@ -136,5 +136,4 @@ class ExecutorchProgramManager:
                 hint="lower with to_edge(..., generate_etrecord=True) or to_edge_transform_and_lower",
             )
         exported, edge = self._recorded
-        unused: Any = io.BytesIO()  # The record is handed back, not written.
-        return generate_etrecord(unused, edge, self, exported.get("forward"))
+        return generate_etrecord(None, edge, self, exported.get("forward"))

@@ -13,7 +13,7 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import torch
 from torch.export import ExportedProgram
@@ -83,7 +83,15 @@ class ETRecord:
     reference_outputs: Any = None
     extra: dict[str, StoredProgram] = field(default_factory=dict)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def update_representative_inputs(self, inputs: Any) -> None:
+        """Set the inputs to compare with: a list of inputs per example."""
+        self.representative_inputs = inputs
+
+    def update_reference_outputs(self, outputs: Any) -> None:
+        """Set the outputs that belong to them: by method, or a list for `forward`."""
+        self.reference_outputs = outputs if isinstance(outputs, dict) else {"forward": outputs}
+
+    def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write the record.
 
         Raises:
@@ -114,7 +122,7 @@ class ETRecord:
 
 
 def generate_etrecord(
-    et_record: str | os.PathLike[str],
+    et_record: str | os.PathLike[str] | IO[bytes] | None,
     edge_dialect_program: Any,
     executorch_program: Any,
     exported_program: ExportedProgram | None = None,
@@ -122,10 +130,10 @@ def generate_etrecord(
     representative_inputs: Any = None,
     reference_outputs: Any = None,
 ) -> ETRecord:
-    """Make a record of a lowering and write it.
+    """Make a record of a lowering, and write it.
 
     Args:
-        et_record: The path of the file.
+        et_record: The path of the file, or an open one; None: the record is only returned.
         edge_dialect_program: An `EdgeProgramManager`, an edge program, or several by method; as they were
             before delegation, with debug handles.
         executorch_program: The `ExecutorchProgramManager`.
@@ -146,7 +154,8 @@ def generate_etrecord(
         representative_inputs=representative_inputs,
         reference_outputs=reference_outputs,
     )
-    record.save(et_record)
+    if et_record is not None:
+        record.save(et_record)
     return record
 
 

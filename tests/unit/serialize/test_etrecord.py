@@ -105,6 +105,17 @@ def test_graphs_are_in_the_revision_that_other_tools_read(made):
     assert parts <= names
 
 
+def test_record_is_made_in_memory_and_completed_later(made, tmp_path):
+    record = parse_etrecord(made.path)
+    record.update_representative_inputs([[made.x + 1]])
+    record.update_reference_outputs([[made.x]])
+    record.save(tmp_path / "again")
+    again = parse_etrecord(tmp_path / "again")
+    assert torch.equal(again.representative_inputs[0][0], made.x + 1)
+    assert list(again.reference_outputs) == ["forward"]
+    assert again.edge["forward"].graph == record.edge["forward"].graph
+
+
 def test_record_without_maps_is_not_written(tmp_path):
     with pytest.raises(SerializationError, match="needs an edge program"):
         ETRecord().save(tmp_path / "empty")
