@@ -51,6 +51,7 @@ class MethodLoader {
   Error make_kernel_step(const fb::KernelCall& call, Step& step);
   Error make_args(const flatbuffers::Vector<std::int32_t>* indices, Step& step);
   Error check_outs(const Step& step);
+  [[nodiscard]] bool overlaps_another(const Step& step, std::uint32_t written);
   Error check_move(const Step& step);
   void mark_written();
   void mark_outs_of_delegates();

@@ -10,7 +10,7 @@ constexpr std::uint32_t kStepsPerPoll = 16;
 
 // Tells what a step did since `start_ns`. Returns when the next step starts: the end of this one (one clock read then
 // serves both), or later, where copies of the outputs took time.
-std::uint64_t log(const Step& step, std::uint64_t start_ns, EventSink& trace) {
+std::uint64_t log(const Step& step, std::uint64_t start_ns, EventSink& trace, bool outputs) {
   const Event event{.start_ns = start_ns,
                     .end_ns = now_ns(),
                     .name = step.name,
@@ -18,7 +18,7 @@ std::uint64_t log(const Step& step, std::uint64_t start_ns, EventSink& trace) {
                     .instruction = step.instruction,
                     .kind = EventKind::Instruction};
   trace.record(event);
-  if (!trace.wants_outputs()) return event.end_ns;
+  if (!outputs) return event.end_ns;
   int index = 0;
   for (std::uint32_t a = step.out_begin; a < step.arg_count; ++a) {
     const EValue& out = *step.args[a];
@@ -54,6 +54,7 @@ Error Method::execute(const ExecuteOptions& options) {
 Error Method::run(const ExecuteOptions& options) {
   EventSink* const trace = options.trace;
   std::uint64_t executed = 0;
+  const bool outputs = trace != nullptr && trace->wants_outputs();
   std::uint64_t start = trace == nullptr ? 0 : now_ns();
   for (std::uint32_t next = 0; next < step_count_;) {
     const Step& step = steps_[next++];
@@ -84,7 +85,7 @@ Error Method::run(const ExecuteOptions& options) {
         break;
     }
     if (__builtin_expect(error != Error::Ok, 0)) return failed(step, error);
-    if (trace != nullptr) start = log(step, start, *trace);
+    if (trace != nullptr) start = log(step, start, *trace, outputs);
   }
   return Error::Ok;
 }
@@ -126,7 +127,13 @@ Error Method::move(EValue& from, EValue& to) {
     diagnostic_.add("the tensor to move has no memory yet");
     return Error::InvalidProgram;
   }
-  // The target's own capacity does not count: it takes over the memory of the source.
+  if (storage(target) == Storage::Arena || storage(target) == Storage::Own) {
+    // Its memory was planned for as long as it is used. That of the source may be given to others sooner: branches are
+    // planned apart from what follows them.
+    WB_TRY(resize(target, source.shape()));
+    if (source.numel() != 0) std::memmove(target.data, source.data, source.nbytes());
+    return Error::Ok;
+  }
   target.capacity = source.nbytes();
   WB_TRY(resize(target, source.shape()));
   target.data = source.data;

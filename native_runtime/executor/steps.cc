@@ -42,6 +42,10 @@ bool writes_first_argument(const char* name) {
   return (length != 0 && name[length - 1] == '_') || std::strncmp(name, "executorch_prim::et_copy_index.", 31) == 0;
 }
 
+bool is_written(const Step& step, std::uint32_t arg) {
+  return arg >= step.out_begin || (arg == 0 && step.kind == Step::Kind::Kernel && writes_first_argument(step.name));
+}
+
 bool same_items(const EValue& list, EValue* const* values, std::uint32_t count) {
   if (list.tag != Tag::TensorList || list.payload.tensor_list.size != count || count == 0) return false;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -271,37 +275,43 @@ void MethodLoader::mark_written_inputs() {
 }
 
 Error MethodLoader::check_outs(const Step& step) {
-  if (step.kind == Step::Kind::Delegate || step.kind == Step::Kind::Kernel) {
-    const bool first = step.kind == Step::Kind::Kernel && step.arg_count != 0 && writes_first_argument(step.name);
-    bool refused = first && readonly_[index_of(*step.args[0])];
-    for (std::uint32_t a = step.out_begin; a < step.arg_count && !is_view(step); ++a) {
-      for_each_value(*step.args[a], [&](const EValue& out) { refused = refused || readonly_[index_of(out)]; });
-    }
+  if ((step.kind != Step::Kind::Delegate && step.kind != Step::Kind::Kernel) || is_view(step)) return Error::Ok;
+  for (std::uint32_t a = 0; a < step.arg_count; ++a) {
+    if (!is_written(step, a)) continue;
+    bool refused = false;
+    for_each_value(*step.args[a], [&](const EValue& out) { refused = refused || readonly_[index_of(out)]; });
     if (refused) {
       return fail(Error::InvalidProgram, "instruction %d of chain %d (%s) writes to a constant", step.instruction,
                   step.chain, step.name);
     }
+    if (step.kind == Step::Kind::Kernel && overlaps_another(step, a)) {
+      return fail(Error::InvalidProgram,
+                  "instruction %d of chain %d (%s): the planned memory of what it writes overlaps that of another argument",
+                  step.instruction, step.chain, step.name);
+    }
   }
-  if (step.kind != Step::Kind::Kernel || is_view(step)) return Error::Ok;
+  return Error::Ok;
+}
+
+// A kernel may rely on its outputs being apart from its inputs and from each other. What an in-place operator returns
+// is the exception: it is what it wrote.
+bool MethodLoader::overlaps_another(const Step& step, std::uint32_t written) {
   bool overlaps = false;
-  for (std::uint32_t o = step.out_begin; o < step.arg_count; ++o) {
-    for_each_tensor(*step.args[o], [&](const Tensor& out) {
-      if (method_.storage(out) != Storage::Arena) return;
-      const auto* begin = static_cast<const std::byte*>(out.data);
-      for (std::uint32_t a = 0; a < step.out_begin; ++a) {
-        for_each_tensor(*step.args[a], [&](const Tensor& in) {
-          if (method_.storage(in) != Storage::Arena || &in == &out) return;
-          const auto* other = static_cast<const std::byte*>(in.data);
-          if (begin == other && in.capacity == out.capacity && writes_first_argument(step.name)) return;
-          overlaps = overlaps || (begin < other + in.capacity && other < begin + out.capacity);
-        });
-      }
-    });
-  }
-  return overlaps ? fail(Error::InvalidProgram,
-                         "instruction %d of chain %d (%s): the planned memory of an output overlaps that of an input",
-                         step.instruction, step.chain, step.name)
-                  : Error::Ok;
+  for_each_tensor(*step.args[written], [&](const Tensor& out) {
+    if (method_.storage(out) != Storage::Arena) return;
+    const auto* begin = static_cast<const std::byte*>(out.data);
+    for (std::uint32_t a = 0; a < step.arg_count; ++a) {
+      const bool both_written = is_written(step, a);
+      for_each_tensor(*step.args[a], [&](const Tensor& other) {
+        if (method_.storage(other) != Storage::Arena || (both_written && &other == &out)) return;
+        const auto* other_begin = static_cast<const std::byte*>(other.data);
+        const bool same = begin == other_begin && out.capacity == other.capacity;
+        if (same && both_written && writes_first_argument(step.name)) return;
+        overlaps = overlaps || (begin < other_begin + other.capacity && other_begin < begin + out.capacity);
+      });
+    }
+  });
+  return overlaps;
 }
 
 Error MethodLoader::find_constants() {
@@ -364,6 +374,7 @@ Error MethodLoader::save_changing() {
   for (std::uint32_t i = 0; i < method_.value_count_; ++i) {
     EValue& value = method_.values_[i];
     const bool scalar = value.is_scalar() && written_[i];
+    // A move copies into planned memory; it changes the pointer of what has none. A view always does.
     if (!scalar && !(value.is_tensor() && moved[i])) continue;
     Method::Saved& saved = *new (&method_.saved_[method_.saved_count_++]) Method::Saved();
     saved.value = &value;

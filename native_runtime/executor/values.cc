@@ -191,6 +191,11 @@ Error MethodLoader::bind_storage(std::uint32_t index, const fb::Tensor& record, 
     stored = program_.constant(record.data_buffer_idx());
   }
   const std::size_t bytes = tensor.nbytes();
+  if (has_stored && tensor.dtype == ScalarType::Bool) {
+    for (std::size_t i = 0; i < bytes; ++i) {
+      if (static_cast<unsigned>(stored[i]) > 1) return fail(Error::InvalidProgram, "value %u: element %zu is no bool", index, i);
+    }
+  }
   if (allocation != nullptr) {
     const std::uint64_t offset =
         (std::uint64_t{allocation->memory_offset_high()} << 32) | allocation->memory_offset_low();

@@ -105,13 +105,18 @@ def seeds() -> dict[str, Callable[[], torch.export.ExportedProgram]]:
 def write(folder: Path) -> list[Path]:
     """Write all seeds into a folder and give their paths."""
     from executorch.exir import ExecutorchBackendConfig, to_edge
+    from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
 
+    # Mutable buffers keep their names and start with their values.
+    config = ExecutorchBackendConfig(
+        emit_mutable_buffer_names=True, passes=[InitializedMutableBufferPass(["total"])]
+    )
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, make in seeds().items():
         torch.manual_seed(0)
         path = folder / f"{name}.pte"
-        to_edge(make()).to_executorch().save(str(path))
+        to_edge(make()).to_executorch(config).save(str(path))
         paths.append(path)
     external = to_edge(export(Mlp().eval(), (torch.randn(2, 8),))).to_executorch(
         ExecutorchBackendConfig(external_constants=True)

@@ -65,4 +65,10 @@ template <typename T>
   return items == nullptr ? 0 : items->size();
 }
 
+// The verifier of flatbuffers does not check that the elements of a vector are aligned.
+template <typename T>
+[[nodiscard]] bool is_aligned(const flatbuffers::Vector<T>* items) {
+  return items == nullptr || reinterpret_cast<std::uintptr_t>(items->Data()) % sizeof(T) == 0;
+}
+
 }  // namespace wb

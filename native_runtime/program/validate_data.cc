@@ -30,6 +30,10 @@ Error check_segments(const fb::Program& root, const ExtendedHeader& header, Diag
 Error check_offsets(const fb::Program& root, const fb::SubsegmentOffsets& offsets, const char* what,
                     Diagnostic& diagnostic) {
   if (count(offsets.offsets()) == 0) return Error::Ok;
+  if (!is_aligned(offsets.offsets())) {
+    diagnostic.add("%s: its offsets are not aligned to 8 bytes", what);
+    return Error::InvalidProgram;
+  }
   if (offsets.segment_index() >= count(root.segments())) {
     diagnostic.add("%s: segment %u of %u", what, offsets.segment_index(), count(root.segments()));
     return Error::InvalidProgram;

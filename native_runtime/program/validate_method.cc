@@ -40,6 +40,7 @@ class MethodValidator {
   }
 
   Error check_arenas() {
+    if (!is_aligned(plan_.non_const_buffer_sizes())) return fail("non_const_buffer_sizes is not aligned to 8 bytes");
     for (std::uint32_t i = 1; i < count(plan_.non_const_buffer_sizes()); ++i) {
       const std::int64_t size = plan_.non_const_buffer_sizes()->Get(i);
       if (size < 0) return fail("non_const_buffer_sizes[%u] is %lld", i, static_cast<long long>(size));
@@ -68,8 +69,12 @@ class MethodValidator {
         return value->val_as_String()->string_val() == nullptr ? fail("value %u: a string without text", index)
                                                                : Error::Ok;
       case fb::KernelTypes::Tensor: return check_tensor(index, *value->val_as_Tensor());
-      case fb::KernelTypes::IntList: return check_list(index, value->val_as_IntList()->items(), fb::KernelTypes::Int);
+      case fb::KernelTypes::IntList:
+        if (!is_aligned(value->val_as_IntList()->items())) return fail("value %u is not aligned to 8 bytes", index);
+        return check_list(index, value->val_as_IntList()->items(), fb::KernelTypes::Int);
       case fb::KernelTypes::DoubleList:
+        return is_aligned(value->val_as_DoubleList()->items()) ? Error::Ok
+                                                               : fail("value %u is not aligned to 8 bytes", index);
       case fb::KernelTypes::BoolList: return Error::Ok;
       case fb::KernelTypes::TensorList:
         return check_list(index, value->val_as_TensorList()->items(), fb::KernelTypes::Tensor);
