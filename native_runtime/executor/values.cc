@@ -10,6 +10,7 @@ namespace {
 using ull = unsigned long long;
 
 constexpr std::size_t kArenaAlignment = 64;
+constexpr std::uint8_t kNoDimensions[1] = {};
 
 bool is_aligned(const void* pointer, std::size_t alignment) {
   return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
@@ -161,7 +162,7 @@ Error MethodLoader::make_tensor(std::uint32_t index, const fb::Tensor& record) {
   tensor.strides = method_.memory_.array<std::int64_t>(rank);
   if (tensor.sizes == nullptr || tensor.strides == nullptr) return no_memory();
   for (std::uint32_t d = 0; d < rank; ++d) tensor.sizes[d] = record.sizes()->Get(d);
-  tensor.dim_order = record.dim_order() == nullptr ? nullptr : record.dim_order()->data();
+  tensor.dim_order = record.dim_order() == nullptr ? kNoDimensions : record.dim_order()->data();
   tensor.rank = static_cast<std::uint8_t>(rank);
   tensor.dtype = static_cast<ScalarType>(record.scalar_type());
   tensor.dynamism = static_cast<ShapeDynamism>(record.shape_dynamism());
