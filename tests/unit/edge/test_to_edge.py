@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from workbench.edge.invariants import verify
 from workbench.edge.text import dump
 from workbench.errors import VerificationError
 from workbench.export import export
-from workbench.passes.to_edge import decompose, to_edge_program
+from workbench.passes.to_edge import decompose, edge_passes, to_edge_program
 from workbench.passes.to_runtime import prepare_for_runtime
 
 aten = torch.ops.aten
@@ -205,3 +206,47 @@ def test_stages_read_as_in_the_golden_files(name, golden):
     prepare_for_runtime(prepared)
     stages = {"exported": exported, "edge": edge, "prepared": prepared}
     golden(f"edge/{name}.txt", "\n".join(f"== {stage}\n{dump(item)}" for stage, item in stages.items()))
+
+
+def test_passes_take_a_small_part_of_the_time_of_the_decomposition():
+    network = build("dscnn")
+    exported = export(network.model, network.inputs)
+    start = time.process_time()
+    decomposed = decompose(exported)
+    middle = time.process_time()
+    for step in edge_passes(EdgeCompileConfig()):
+        step(decomposed)
+    verify(decomposed, "edge")
+    end = time.process_time()
+    # A hundredth, in fact; ten times as much would still be far from what the user notices.
+    assert end - middle < 0.2 * (middle - start)
+
+
+def test_quantized_operators_stay_as_they_are():
+    from torch.ao.quantization.fx import _decomposed  # noqa: F401
+
+    quantized = torch.ops.quantized_decomposed
+
+    class Quantized(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("weight", torch.randint(-127, 127, (3, 4), dtype=torch.int8))
+
+        def forward(self, x):
+            q = quantized.quantize_per_tensor.default(x, 0.02, 1, -128, 127, torch.int8)
+            x = quantized.dequantize_per_tensor.default(q, 0.02, 1, -128, 127, torch.int8)
+            weight = quantized.dequantize_per_tensor.default(self.weight, 0.1, 0, -127, 127, torch.int8)
+            return nn.functional.linear(x, weight)
+
+    model, x = Quantized(), torch.randn(2, 4)
+    edge, _ = to_edge_program(export(model, (x,)))
+    verify(edge, "edge")
+    prepared = copy_program(edge)
+    prepare_for_runtime(prepared)
+    for program in (edge, prepared):
+        names = [
+            str(node.target) for node in program.graph.nodes if "quantized_decomposed" in str(node.target)
+        ]
+        assert len(names) == 3
+        _agree(program, (x,), model(x))
+    assert edge.state_dict["weight"].dtype == torch.int8
