@@ -28,6 +28,7 @@ from workbench.passes.base import InPlacePass
 __all__ = ["SPEC_KEY", "Bounds", "Dynamism", "SpecPropagation", "TensorSpec", "constant_spec", "specs_of"]
 
 SPEC_KEY = "spec"
+_LARGEST_SIZE = (1 << 31) - 1
 
 
 class Dynamism(enum.IntEnum):
@@ -142,19 +143,18 @@ class Bounds:
                 else ValueRanges.unknown_int()
             )
         upper = bound_sympy(expression, ranges).upper
-        try:
+        if upper.is_Integer and upper <= _LARGEST_SIZE:
             return int(upper)
-        except (OverflowError, TypeError, ValueError):
-            raise MemoryPlanError(
-                f"the size `{expression}` has no upper bound, so no memory can be planned for it",
-                stage="plan",
-                node=node.name,
-                source=provenance.source_line(node),
-                expected="a bounded size",
-                found=f"{expression} <= {upper}",
-                hint="give the dimension a maximum, as in torch.export.Dim('batch', max=64), or call "
-                "torch._check(size <= maximum) on a size that depends on data",
-            ) from None
+        raise MemoryPlanError(
+            f"the size `{expression}` has no upper bound, so no memory can be planned for it",
+            stage="plan",
+            node=node.name,
+            source=provenance.source_line(node),
+            expected="a bounded size",
+            found=f"{expression} <= {upper}",
+            hint="give the dimension a maximum, as in torch.export.Dim('batch', max=64), or call "
+            "torch._check(size <= maximum) on a size that depends on data",
+        )
 
 
 class SpecPropagation(InPlacePass):

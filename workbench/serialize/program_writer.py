@@ -119,15 +119,13 @@ class _Writer:
             blob for blob, (kind, _) in zip(program.delegate_data, self.blobs, strict=True) if kind == 0
         ]
         fields: list[tuple[int, str, int]] = [(0, "I", program.version), (1, "ref", 0), (5, "ref", 0)]
-        fields += [(3, "ref", 0)] if inline else []
-        fields += [(4, "ref", 0)]
+        fields += [(3, "ref", 0), (4, "ref", 0)]  # ExecuTorch's tools want both, even if they are empty
         fields += [(6, "ref", 0)] if len(program.states) > 1 else []
         fields += [(7, "ref", 0)] if program.named_data else []
         root = out.table(fields, 8)
         out.root(root[-1])
         self.vector(root[1], program.methods, self.method)
-        if inline:
-            self.vector(root[3], inline, self.inline)
+        self.vector(root[3], inline, self.inline)
         self.vector(root[4], self.segments, self.segment)
         out.point(root[5], self.subsegments(0, starts(program.constants, program.constant_alignment)))
         if len(program.states) > 1:

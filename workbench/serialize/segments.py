@@ -35,6 +35,9 @@ def lay_out(segments: Sequence[Segment], alignment: int) -> int:
     """Give each segment its offset; returns the bytes from the first one's start to the last one's end."""
     end = 0
     for segment in segments:
+        if not segment.size:
+            segment.offset = end
+            continue
         unit = math.lcm(alignment, segment.alignment)
         segment.offset = -(-end // unit) * unit
         end = segment.offset + segment.size

@@ -56,7 +56,7 @@ def write_named_data(data: Mapping[str, NamedBytes], *, segment_alignment: int =
     base = -(-len(out.out) // segment_alignment) * segment_alignment
     # The size is that of the flatbuffer without the header's room, which ExecuTorch's tools add to the place.
     HEADER.pack_into(out.out, 8, b"FH01", HEADER.size, _ROOM, len(out.out) - _ROOM, base, size)
-    return SerializedFile(bytes(out.out), base, segments)
+    return SerializedFile(bytes(out.out).ljust(base, b"\0"), base, segments)
 
 
 def read_named_data(source: Source) -> dict[str, NamedBytes]:

@@ -21,6 +21,8 @@ __all__ = ["plan"]
 WORK = 400_000
 """Neighbours that the search may look at, in all; some 0.1 s."""
 
+_TURNS = 1000
+
 
 def plan(problem: Problem) -> list[int]:
     """The plan that takes the fewest bytes of those that were tried."""
@@ -75,7 +77,7 @@ def _climb(problem: Problem, order: list[int], best: list[int], peak: int) -> li
     draw = random.Random(0)
     pairs = sum(map(len, problem.neighbors)) + len(problem)
     rank = list(order)
-    for _ in range(WORK // max(1, pairs)):
+    for _ in range(min(_TURNS, WORK // (pairs + 20 * len(problem)))):
         top = [i for i in range(len(problem)) if problem.sizes[i] and best[i] + problem.sizes[i] == peak]
         victim = draw.choice(top)
         crowd = [*problem.neighbors[victim], victim]
