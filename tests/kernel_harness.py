@@ -34,7 +34,9 @@ _DTYPES = {
     torch.uint16: 27,
     torch.uint32: 28,
 }
-_NONE, _TENSOR, _INT, _DOUBLE, _BOOL, _STRING, _INTS, _DOUBLES, _BOOLS, _TENSORS, _OPTIONAL_TENSORS = range(11)
+_NONE, _TENSOR, _INT, _DOUBLE, _BOOL, _STRING, _INTS, _DOUBLES, _BOOLS, _TENSORS, _OPTIONAL_TENSORS = range(
+    11
+)
 
 
 class KernelError(Exception):
@@ -87,15 +89,15 @@ def library() -> ctypes.CDLL | None:
 def ordered(tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
     """The same values laid out so that the dimensions stand in memory in this order, outermost first."""
     inverse = [list(order).index(d) for d in range(tensor.dim())]
-    return tensor.permute(*order).contiguous().permute(*inverse)
+    return tensor.permute(list(order)).contiguous().permute(inverse)
 
 
 def _order_of(tensor: torch.Tensor) -> list[int]:
     strides = [s if n > 1 else 0 for s, n in zip(tensor.stride(), tensor.shape, strict=True)]
     order = sorted(range(tensor.dim()), key=lambda d: (-tensor.stride(d), -strides[d], d))
-    if not tensor.permute(*order).is_contiguous():
+    if not tensor.permute(order).is_contiguous():
         order = list(range(tensor.dim()))
-    assert tensor.permute(*order).is_contiguous(), "the harness takes dense tensors"
+    assert tensor.permute(order).is_contiguous(), "the harness takes dense tensors"
     return order
 
 
@@ -165,7 +167,9 @@ def numbers(name: str, *args: int | float | bool | torch.Tensor) -> int | float 
             work.number(arg)
     array = (_Arg * len(work.args))(*work.args)
     text = ctypes.create_string_buffer(512)
-    code = lib.wb_harness_run(name.encode(), array, len(array), None, 1, text, ctypes.byref(ctypes.c_double()))
+    code = lib.wb_harness_run(
+        name.encode(), array, len(array), None, 1, text, ctypes.byref(ctypes.c_double())
+    )
     if code != 0:
         raise KernelError(code, text.value.decode())
     result = array[len(array) - 1]
@@ -217,7 +221,9 @@ def call(
             size = torch.Size(bound).numel() * torch.empty((), dtype=arg.dtype).element_size()
             memory = torch.full((size + _GUARD,), 0xA5, dtype=torch.uint8)
             order = list(arg.order) if arg.order is not None else list(range(len(arg.shape)))
-            work.tensor(torch.empty(arg.shape, dtype=arg.dtype), order, dynamic=upper is not None, constant=False)
+            work.tensor(
+                torch.empty(arg.shape, dtype=arg.dtype), order, dynamic=upper is not None, constant=False
+            )
             work.args[-1].data = memory.data_ptr()
             work.args[-1].capacity = size
             work.keep.append(memory)
@@ -247,6 +253,5 @@ def call(
         shape = [array[index].items[d] for d in range(array[index].count)]
         order = list(out.order) if out.order is not None else list(range(len(shape)))
         dense = body[: torch.Size(shape).numel()].view([shape[d] for d in order])
-        results.append(dense.permute(*[order.index(d) for d in range(len(shape))]))
+        results.append(dense.permute([order.index(d) for d in range(len(shape))]))
     return results[0] if len(results) == 1 else tuple(results)
-
