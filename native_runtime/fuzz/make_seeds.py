@@ -1,4 +1,5 @@
-"""Write the valid programs that the fuzzer starts from: small, and together of every kind of value and instruction.
+"""Write the valid programs that the fuzzer starts from: every kind of value and instruction together.
+
 
 They are made by the `executorch` package, so that the runtime is fed by another writer than our own.
 """

@@ -12,7 +12,7 @@ import pytest
 
 from workbench.emit import ir
 
-# Runs in a process of its own, which a crash would end. Prints how many programs were refused and how many ran.
+# Runs in a process of its own, which a crash would end. Prints how many were refused and how many ran.
 WORKER = """
 import random, sys
 import torch
