@@ -1,7 +1,7 @@
 """Runs single kernels of the native runtime on tensors, without a program around them.
 
-The library comes from the CMake target `wb_kernel_harness`. It is looked for in the folder that the environment
-variable LOWERING_WORKBENCH_HARNESS names, then below `build/` (the newest one).
+The library comes from the CMake target `wb_kernel_harness`. It is looked for in the folder that the
+environment variable LOWERING_WORKBENCH_HARNESS names, then below `build/` (the newest one).
 """
 
 from __future__ import annotations
@@ -201,9 +201,9 @@ def call(
 ) -> Any:
     """Runs a kernel: the inputs in schema order, then an `Out` for each output.
 
-    With `upper`, the tensors are dynamic: the kernel is prepared for these sizes (of every tensor, outputs too) and
-    executed with the given ones. Returns the output, or a tuple of them; `seconds` of the fastest of `times`
-    executions is kept on the function. Raises KernelError when the kernel refuses.
+    With `upper`, the tensors are dynamic: the kernel is prepared for these sizes (of every tensor, outputs
+    too) and executed with the given ones. Returns the output, or a tuple of them; `seconds` of the fastest of
+    `times` executions is kept on the function. Raises KernelError when the kernel refuses.
     """
     lib = library()
     assert lib is not None, "build the target wb_kernel_harness"
