@@ -1,4 +1,5 @@
-// Registration by a static object: a backend or a set of kernels that is linked into the program adds itself before main.
+// Registration by a static object: a backend or a set of kernels that is linked into the program adds itself before
+// main.
 //
 //   constinit MyBackend my_backend;
 //   WB_REGISTER_BACKEND(my_backend);

@@ -24,7 +24,11 @@ class MergedData final : public NamedData {
 class MethodLoader {
  public:
   MethodLoader(Method& method, const LoadOptions& options)
-      : method_(method), plan_(method.plan_), program_(method.program_), options_(options), data_(options.data_files, program_) {}
+      : method_(method),
+        plan_(method.plan_),
+        program_(method.program_),
+        options_(options),
+        data_(options.data_files, program_) {}
 
   Error run();
 
@@ -73,9 +77,9 @@ class MethodLoader {
   const LoadOptions& options_;
   MergedData data_;
   KernelFunction* prepare_ = nullptr;  // per step
-  bool* written_ = nullptr;   // per value: an instruction or the caller writes it
-  bool* readonly_ = nullptr;  // per value: its data may be the file's
-  bool* constant_ = nullptr;  // per value
+  bool* written_ = nullptr;            // per value: an instruction or the caller writes it
+  bool* readonly_ = nullptr;           // per value: its data may be the file's
+  bool* constant_ = nullptr;           // per value
 };
 
 }  // namespace wb

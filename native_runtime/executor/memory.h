@@ -33,6 +33,7 @@ class MethodMemory {
  private:
   struct Block {
     Block* next;
+    std::size_t mapped;  // bytes to unmap; 0 for memory of the heap
   };
 
   std::byte* block(std::size_t bytes);

@@ -36,7 +36,8 @@ Result<std::unique_ptr<Method>> Method::load(const Program& program, std::string
 
 Method::~Method() {
   for (std::uint32_t i = 0; i < delegate_count_; ++i) {
-    if (delegates_[i].initialized && delegates_[i].handle != nullptr) delegates_[i].backend->destroy(delegates_[i].handle);
+    if (delegates_[i].initialized && delegates_[i].handle != nullptr)
+      delegates_[i].backend->destroy(delegates_[i].handle);
   }
   for (std::uint32_t i = 0; heap_ != nullptr && i < tensor_count_; ++i) std::free(heap_[i]);
   for (std::uint32_t i = 0; staging_ != nullptr && i < input_count(); ++i) std::free(staging_[i]);
@@ -123,7 +124,8 @@ Error Method::resize(Tensor& tensor, std::span<const std::int32_t> sizes) {
   const bool bounded = tensor.dynamism != ShapeDynamism::DynamicUnbound;
   std::size_t bytes = element_size(tensor.dtype);
   for (std::size_t d = 0; d < sizes.size(); ++d) {
-    const bool fits = tensor.dynamism == ShapeDynamism::Static ? sizes[d] == bound[d] : !bounded || sizes[d] <= bound[d];
+    const bool fits =
+        tensor.dynamism == ShapeDynamism::Static ? sizes[d] == bound[d] : !bounded || sizes[d] <= bound[d];
     if (sizes[d] < 0 || !fits) {
       diagnostic_.add("dimension %zu: expected %s %d, found %d", d,
                       tensor.dynamism == ShapeDynamism::Static ? "size" : "a size of at most", bound[d], sizes[d]);

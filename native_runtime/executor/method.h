@@ -1,5 +1,5 @@
-// A loaded method: values with their memory, resolved instructions, delegates. Loading does all the work that can be done
-// once; executing neither allocates nor looks anything up (but for tensors without an upper bound, see resize).
+// A loaded method: values with their memory, resolved instructions, delegates. Loading does all the work that can be
+// done once; executing neither allocates nor looks anything up (but for tensors without an upper bound, see resize).
 #pragma once
 
 #include <atomic>
@@ -21,9 +21,9 @@
 namespace wb {
 
 struct LoadOptions {
-  std::span<const DataFile* const> data_files;       // searched in order; must outlive the method
-  std::span<const std::uint64_t> arena_limits;       // bytes that arena i + 1 may have; 0 and missing ones: no limit
-  std::uint64_t memory_limit = 0;                    // bytes that the method may take while it is loaded; 0: no limit
+  std::span<const DataFile* const> data_files;  // searched in order; must outlive the method
+  std::span<const std::uint64_t> arena_limits;  // bytes that arena i + 1 may have; 0 and missing ones: no limit
+  std::uint64_t memory_limit = 0;               // bytes that the method may take while it is loaded; 0: no limit
   EventSink* trace = nullptr;
 };
 
@@ -54,8 +54,8 @@ struct Step {
   KernelContext* context = nullptr;
   EValue** args = nullptr;  // Move: from, to; JumpFalse: the condition; Free: the value
   std::uint32_t arg_count = 0;
-  std::uint32_t out_begin = 0;    // the first argument that is written
-  Tensor** late = nullptr;        // tensors whose memory is known only while the method runs
+  std::uint32_t out_begin = 0;  // the first argument that is written
+  Tensor** late = nullptr;      // tensors whose memory is known only while the method runs
   std::uint32_t late_count = 0;
   std::int32_t chain = 0;
   std::int32_t instruction = 0;
@@ -73,17 +73,17 @@ enum class Storage : std::uint8_t {
 
 struct MethodStats {
   std::uint64_t load_ns = 0;
-  std::uint64_t prepare_ns = 0;         // of load_ns, in kernels' prepare and delegates' init
-  std::size_t arena_bytes = 0;          // planned memory
+  std::uint64_t prepare_ns = 0;  // of load_ns, in kernels' prepare and delegates' init
+  std::size_t arena_bytes = 0;   // planned memory
   std::size_t scratch_bytes = 0;
-  std::size_t method_bytes = 0;         // all memory that was taken at load: values, arenas, packed weights, scratch
+  std::size_t method_bytes = 0;  // all memory that was taken at load: values, arenas, packed weights, scratch
 };
 
 class Method {
  public:
   // `program` must outlive the method.
-  static Result<std::unique_ptr<Method>> load(const Program& program, std::string_view name,
-                                              const LoadOptions& options, Diagnostic& diagnostic);
+  static Result<std::unique_ptr<Method>> load(const Program& program, std::string_view name, const LoadOptions& options,
+                                              Diagnostic& diagnostic);
   Method(const Method&) = delete;
   Method& operator=(const Method&) = delete;
   ~Method();
@@ -158,7 +158,9 @@ class Method {
   [[nodiscard]] bool is_own(const Tensor& tensor) const {
     return &tensor >= tensors_ && &tensor < tensors_ + tensor_count_;
   }
-  [[nodiscard]] std::size_t index_of(const Tensor& tensor) const { return static_cast<std::size_t>(&tensor - tensors_); }
+  [[nodiscard]] std::size_t index_of(const Tensor& tensor) const {
+    return static_cast<std::size_t>(&tensor - tensors_);
+  }
 
   const Program& program_;
   const fb::ExecutionPlan& plan_;
@@ -181,7 +183,7 @@ class Method {
   std::byte** arenas_ = nullptr;
   bool* input_set_ = nullptr;
   bool* input_written_ = nullptr;  // an instruction writes to it
-  void** staging_ = nullptr;  // copies of inputs that can't be used in place, or null
+  void** staging_ = nullptr;       // copies of inputs that can't be used in place, or null
   Saved* saved_ = nullptr;
   std::uint32_t saved_count_ = 0;
 

@@ -63,9 +63,8 @@ std::vector<KernelEntry> Registry::kernels() const {
     const std::lock_guard lock(mutex_);
     all.insert(all.end(), added_kernels_.begin(), added_kernels_.end());
   }
-  std::sort(all.begin(), all.end(), [](const KernelEntry& a, const KernelEntry& b) {
-    return std::strcmp(a.kernel->name, b.kernel->name) < 0;
-  });
+  std::sort(all.begin(), all.end(),
+            [](const KernelEntry& a, const KernelEntry& b) { return std::strcmp(a.kernel->name, b.kernel->name) < 0; });
   return all;
 }
 

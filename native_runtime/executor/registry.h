@@ -1,5 +1,5 @@
-// All kernels and backends that a program can use: those of the build's tables, those of static registrations, and those
-// of plug-in libraries. A name belongs to one source; a second one is refused with both named.
+// All kernels and backends that a program can use: those of the build's tables, those of static registrations, and
+// those of plug-in libraries. A name belongs to one source; a second one is refused with both named.
 #pragma once
 
 #include <cstddef>

@@ -213,8 +213,7 @@ void MethodLoader::mark_outs_of_delegates() {
     Step& step = method_.steps_[s];
     if (step.kind == Step::Kind::Delegate) {
       std::uint32_t begin = step.arg_count;
-      while (begin != 0 && !written_[index_of(*step.args[begin - 1])] &&
-             !readonly_[index_of(*step.args[begin - 1])]) {
+      while (begin != 0 && !written_[index_of(*step.args[begin - 1])] && !readonly_[index_of(*step.args[begin - 1])]) {
         --begin;
       }
       step.out_begin = begin;
@@ -285,9 +284,10 @@ Error MethodLoader::check_outs(const Step& step) {
                   step.chain, step.name);
     }
     if (step.kind == Step::Kind::Kernel && overlaps_another(step, a)) {
-      return fail(Error::InvalidProgram,
-                  "instruction %d of chain %d (%s): the planned memory of what it writes overlaps that of another argument",
-                  step.instruction, step.chain, step.name);
+      return fail(
+          Error::InvalidProgram,
+          "instruction %d of chain %d (%s): the planned memory of what it writes overlaps that of another argument",
+          step.instruction, step.chain, step.name);
     }
   }
   return Error::Ok;

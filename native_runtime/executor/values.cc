@@ -144,8 +144,7 @@ Error MethodLoader::make_list(std::uint32_t index) {
     default: break;
   }
   const bool optional = record.val_type() == fb::KernelTypes::OptionalTensorList;
-  const auto* items =
-      optional ? record.val_as_OptionalTensorList()->items() : record.val_as_TensorList()->items();
+  const auto* items = optional ? record.val_as_OptionalTensorList()->items() : record.val_as_TensorList()->items();
   EValue** list = nullptr;
   std::uint32_t size = 0;
   WB_TRY(make_value_list(index, items, &list, &size));
@@ -194,7 +193,8 @@ Error MethodLoader::bind_storage(std::uint32_t index, const fb::Tensor& record, 
   const std::size_t bytes = tensor.nbytes();
   if (has_stored && tensor.dtype == ScalarType::Bool) {
     for (std::size_t i = 0; i < bytes; ++i) {
-      if (static_cast<unsigned>(stored[i]) > 1) return fail(Error::InvalidProgram, "value %u: element %zu is no bool", index, i);
+      if (static_cast<unsigned>(stored[i]) > 1)
+        return fail(Error::InvalidProgram, "value %u: element %zu is no bool", index, i);
     }
   }
   if (allocation != nullptr) {

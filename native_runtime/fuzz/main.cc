@@ -47,7 +47,8 @@ bool read_file(const char* path, std::vector<std::byte>* bytes) {
   std::FILE* file = std::fopen(path, "rb");
   if (file == nullptr) return false;
   std::byte block[65536];
-  for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, file)) != 0;) bytes->insert(bytes->end(), block, block + n);
+  for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, file)) != 0;)
+    bytes->insert(bytes->end(), block, block + n);
   std::fclose(file);
   return true;
 }

@@ -20,8 +20,8 @@ class Random {
 };
 
 // Changes a copy of a valid program (or data file). One call makes between one and a few changes: bytes cut off, bits
-// flipped, words overwritten with numbers that often are at limits, and fields of the flatbuffer set to such numbers or to
-// the values of other fields of their kind.
+// flipped, words overwritten with numbers that often are at limits, and fields of the flatbuffer set to such numbers or
+// to the values of other fields of their kind.
 class Mutator {
  public:
   // `original` must be valid for field-aware changes to happen; it stays unchanged.

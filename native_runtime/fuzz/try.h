@@ -8,9 +8,10 @@
 namespace wb::fuzz {
 
 struct Limits {
-  std::uint64_t instructions = 2000;               // of one execution
-  std::uint64_t memory = std::uint64_t{1} << 28;   // bytes of one method
-  std::uint64_t elements = std::uint64_t{1} << 24; // that the tensors of one instruction may have, as a bound on its time
+  std::uint64_t instructions = 2000;              // of one execution
+  std::uint64_t memory = std::uint64_t{1} << 28;  // bytes of one method
+  std::uint64_t elements = std::uint64_t{1}
+                           << 24;  // that the tensors of one instruction may have, as a bound on its time
 };
 
 enum class Outcome : std::uint8_t { Refused, NotLoaded, Failed, Executed };

@@ -24,7 +24,8 @@ std::uint32_t length(const flatbuffers::Vector<T>* items) {
 bool layout_bytes(const ft::TensorLayout& layout, std::uint64_t* bytes) {
   const auto dtype = static_cast<ScalarType>(layout.scalar_type());
   const std::uint32_t rank = length(layout.sizes());
-  if (!is_valid(dtype) || rank > static_cast<std::uint32_t>(kMaxRank) || length(layout.dim_order()) != rank) return false;
+  if (!is_valid(dtype) || rank > static_cast<std::uint32_t>(kMaxRank) || length(layout.dim_order()) != rank)
+    return false;
   std::uint64_t product = element_size(dtype);
   std::uint32_t seen = 0;
   bool empty = false;

@@ -14,7 +14,7 @@ struct ExtendedHeader {
   std::uint64_t flatbuffer_offset = 0;  // bytes from the start of the file
   std::uint64_t flatbuffer_size = 0;    // the size of the flatbuffer; of the whole file without a header
   std::uint64_t segment_base = 0;       // bytes from the start of the file
-  std::uint64_t segment_size = 0;       // of all segments together; the rest of the file where the header has no such field
+  std::uint64_t segment_size = 0;  // of all segments together; the rest of the file where the header has no such field
 };
 
 // Reads and checks the header of a program ("eh00") against the size of the file.

@@ -1,5 +1,5 @@
-// A loaded program: the verified flatbuffer, its segments and its named data. Everything that a method reads from here has
-// been checked once, at load: indices, sizes, offsets and types can be relied on.
+// A loaded program: the verified flatbuffer, its segments and its named data. Everything that a method reads from here
+// has been checked once, at load: indices, sizes, offsets and types can be relied on.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,8 @@ class Program final : public NamedData {
   // Constant data, from its beginning to the end of its segment (or of its inline buffer).
   [[nodiscard]] std::span<const std::byte> constant(std::uint32_t data_buffer_idx) const;
   // Initial state of a mutable tensor, likewise.
-  [[nodiscard]] std::span<const std::byte> mutable_data(std::uint64_t segments_idx, std::uint32_t data_buffer_idx) const;
+  [[nodiscard]] std::span<const std::byte> mutable_data(std::uint64_t segments_idx,
+                                                        std::uint32_t data_buffer_idx) const;
   // The blob of a delegate.
   [[nodiscard]] std::span<const std::byte> delegate_data(const fb::BackendDelegate& delegate) const;
 

@@ -140,7 +140,8 @@ class MethodValidator {
         empty = true;
         continue;
       }
-      if (product > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / static_cast<unsigned>(size)) {
+      if (product >
+          static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / static_cast<unsigned>(size)) {
         return false;
       }
       product *= static_cast<unsigned>(size);
@@ -156,7 +157,8 @@ class MethodValidator {
           (std::uint64_t{allocation->memory_offset_high()} << 32) | allocation->memory_offset_low();
       const std::uint32_t id = allocation->memory_id();
       if (id == 0 || id >= count(plan_.non_const_buffer_sizes())) {
-        return fail("value %u: planned in arena %u, the method has %u", index, id, count(plan_.non_const_buffer_sizes()));
+        return fail("value %u: planned in arena %u, the method has %u", index, id,
+                    count(plan_.non_const_buffer_sizes()));
       }
       const auto size = static_cast<std::uint64_t>(plan_.non_const_buffer_sizes()->Get(id));
       if (offset > size || nbytes > size - offset) {
@@ -233,7 +235,8 @@ class MethodValidator {
     const fb::Operator* op = plan_.operators()->Get(index);
     const std::size_t length = view(op->name()).size() + 1 + view(op->overload()).size();
     if (view(op->name()).empty()) return fail("operator %u has no name", index);
-    return length >= 100 ? fail("operator %u: its name has %zu bytes, at most 99 are allowed", index, length) : Error::Ok;
+    return length >= 100 ? fail("operator %u: its name has %zu bytes, at most 99 are allowed", index, length)
+                         : Error::Ok;
   }
 
   Error check_delegate(std::uint32_t index) {

@@ -13,7 +13,8 @@
 
 namespace wb::python {
 
-// A tensor of the caller, kept alive while it is in use. Anything with `__dlpack__` on the CPU or with the buffer protocol.
+// A tensor of the caller, kept alive while it is in use. Anything with `__dlpack__` on the CPU or with the buffer
+// protocol.
 class BorrowedTensor {
  public:
   // Raises TypeError for an object that is no tensor, ExecutionError for one that the runtime can't take.

@@ -19,8 +19,8 @@ class Guard {
  public:
   explicit Guard(Method& method) : method_(method) {
     if (method.acquire() != Error::Ok) {
-      raise(Error::InvalidState,
-            std::string("the method ") + method.name() + " is being executed; load it a second time to run both at once");
+      raise(Error::InvalidState, std::string("the method ") + method.name() +
+                                     " is being executed; load it a second time to run both at once");
     }
   }
   Guard(const Guard&) = delete;
@@ -101,8 +101,9 @@ py::object output_of(const LoadedMethod& self, const EValue& value, bool copy, c
       }
       return copy || !self.method->owns(tensor) ? copy_out(tensor) : lend_out(tensor, owner);
     }
-    case Tag::IntList: return py::cast(std::vector<std::int64_t>(value.payload.int_list.get().begin(),
-                                                                 value.payload.int_list.get().end()));
+    case Tag::IntList:
+      return py::cast(
+          std::vector<std::int64_t>(value.payload.int_list.get().begin(), value.payload.int_list.get().end()));
     case Tag::DoubleList: {
       const auto items = value.payload.double_list.get();
       return py::cast(std::vector<double>(items.begin(), items.end()));
@@ -217,15 +218,16 @@ void bind_method(py::module_& module) {
             return copy_out(*tensor);
           },
           py::arg("name"), "A DLPack capsule with a copy of a mutable buffer of the model.")
-      .def("instructions",
-           [](const LoadedMethod& self) {
-             py::list steps;
-             for (const Step& step : self.method->steps()) {
-               steps.append(py::make_tuple(step.chain, step.instruction, kind_name(step.kind), step.name));
-             }
-             return steps;
-           },
-           "(chain, instruction, kind, name) of each instruction.")
+      .def(
+          "instructions",
+          [](const LoadedMethod& self) {
+            py::list steps;
+            for (const Step& step : self.method->steps()) {
+              steps.append(py::make_tuple(step.chain, step.instruction, kind_name(step.kind), step.name));
+            }
+            return steps;
+          },
+          "(chain, instruction, kind, name) of each instruction.")
       .def("stats", [](const LoadedMethod& self) {
         const MethodStats& stats = self.method->stats();
         py::dict found;

@@ -102,8 +102,7 @@ std::shared_ptr<LoadedProgram> load_program(const py::object& source,
   if (!program.ok()) raise(program.error(), diagnostic);
   loaded->program = std::move(program.get());
   if (trace != nullptr) {
-    trace->sink()->record(
-        {.start_ns = start, .end_ns = now_ns(), .name = "Program::load", .kind = EventKind::Load});
+    trace->sink()->record({.start_ns = start, .end_ns = now_ns(), .name = "Program::load", .kind = EventKind::Load});
   }
   return loaded;
 }
@@ -116,14 +115,21 @@ MethodMeta meta_of(const std::shared_ptr<LoadedProgram>& program, const std::str
 
 void bind_meta(py::module_& module) {
   py::class_<TensorInfo>(module, "TensorInfo", "What a program says about a tensor that goes in or comes out.")
-      .def("sizes", [](const TensorInfo& self) { return self.sizes; }, "Sizes; upper bounds of those that change.")
-      .def("dtype", [](const TensorInfo& self) { return self.dtype; }, "The element type's number (c10::ScalarType).")
-      .def("dim_order", [](const TensorInfo& self) { return self.dim_order; }, "Dimensions from outermost to innermost.")
-      .def("is_memory_planned", [](const TensorInfo& self) { return self.planned; },
-           "True when it has memory in the method's arenas: what goes in is copied there.")
-      .def("is_dynamic", [](const TensorInfo& self) { return self.dynamism != 0; }, "True when its sizes may change.")
-      .def("nbytes", [](const TensorInfo& self) { return self.nbytes; }, "Bytes at the upper bound of the sizes.")
-      .def("name", [](const TensorInfo& self) { return self.name; }, "Its name in the model, or an empty string.")
+      .def(
+          "sizes", [](const TensorInfo& self) { return self.sizes; }, "Sizes; upper bounds of those that change.")
+      .def(
+          "dtype", [](const TensorInfo& self) { return self.dtype; }, "The element type's number (c10::ScalarType).")
+      .def(
+          "dim_order", [](const TensorInfo& self) { return self.dim_order; }, "Dimensions from outermost to innermost.")
+      .def(
+          "is_memory_planned", [](const TensorInfo& self) { return self.planned; },
+          "True when it has memory in the method's arenas: what goes in is copied there.")
+      .def(
+          "is_dynamic", [](const TensorInfo& self) { return self.dynamism != 0; }, "True when its sizes may change.")
+      .def(
+          "nbytes", [](const TensorInfo& self) { return self.nbytes; }, "Bytes at the upper bound of the sizes.")
+      .def(
+          "name", [](const TensorInfo& self) { return self.name; }, "Its name in the model, or an empty string.")
       .def("__repr__", [](const TensorInfo& self) {
         return "TensorInfo(sizes=" + py::repr(self.sizes).cast<std::string>() +
                ", dtype=" + name_of(static_cast<ScalarType>(self.dtype)) +
@@ -171,34 +177,37 @@ void bind_meta(py::module_& module) {
             return found[index];
           },
           py::arg("index"), "Raises IndexError for an index out of range.")
-      .def("arena_bytes",
-           [](const MethodMeta& self) {
-             std::vector<std::int64_t> sizes;
-             const auto* buffers = self.plan->non_const_buffer_sizes();
-             for (std::uint32_t i = 1; i < count(buffers); ++i) sizes.push_back(buffers->Get(i));
-             return sizes;
-           },
-           "Bytes of each arena of planned memory.")
-      .def("operators",
-           [](const MethodMeta& self) {
-             std::vector<std::string> names;
-             for (std::uint32_t i = 0; i < count(self.plan->operators()); ++i) {
-               const fb::Operator& op = *self.plan->operators()->Get(i);
-               const std::string_view overload = view(op.overload());
-               names.push_back(std::string(view(op.name())) + (overload.empty() ? "" : ".") + std::string(overload));
-             }
-             return names;
-           },
-           "Names of the kernels that it calls.")
-      .def("backends",
-           [](const MethodMeta& self) {
-             std::vector<std::string> ids;
-             for (std::uint32_t i = 0; i < count(self.plan->delegates()); ++i) {
-               ids.emplace_back(view(self.plan->delegates()->Get(i)->id()));
-             }
-             return ids;
-           },
-           "The backend of each delegate.")
+      .def(
+          "arena_bytes",
+          [](const MethodMeta& self) {
+            std::vector<std::int64_t> sizes;
+            const auto* buffers = self.plan->non_const_buffer_sizes();
+            for (std::uint32_t i = 1; i < count(buffers); ++i) sizes.push_back(buffers->Get(i));
+            return sizes;
+          },
+          "Bytes of each arena of planned memory.")
+      .def(
+          "operators",
+          [](const MethodMeta& self) {
+            std::vector<std::string> names;
+            for (std::uint32_t i = 0; i < count(self.plan->operators()); ++i) {
+              const fb::Operator& op = *self.plan->operators()->Get(i);
+              const std::string_view overload = view(op.overload());
+              names.push_back(std::string(view(op.name())) + (overload.empty() ? "" : ".") + std::string(overload));
+            }
+            return names;
+          },
+          "Names of the kernels that it calls.")
+      .def(
+          "backends",
+          [](const MethodMeta& self) {
+            std::vector<std::string> ids;
+            for (std::uint32_t i = 0; i < count(self.plan->delegates()); ++i) {
+              ids.emplace_back(view(self.plan->delegates()->Get(i)->id()));
+            }
+            return ids;
+          },
+          "The backend of each delegate.")
       .def("__repr__", [](const MethodMeta& self) {
         return "MethodMeta(name=" + std::string(view(self.plan->name())) +
                ", num_inputs=" + std::to_string(count(self.plan->inputs())) +
@@ -269,8 +278,7 @@ void bind_program(py::module_& module) {
              }
              return keys;
            })
-      .def_property_readonly("nbytes",
-                             [](const LoadedProgram& self) { return self.program->source().bytes().size(); });
+      .def_property_readonly("nbytes", [](const LoadedProgram& self) { return self.program->source().bytes().size(); });
 }
 
 }  // namespace wb::python

@@ -1,7 +1,8 @@
 // An operator outside of the project: `example::scaled_square.out(x, scale, *, out)`, out = scale * x * x for float32.
 //
-//   g++ -std=c++20 -O2 -fPIC -shared scaled_square.cc -o scaled_square.so -I "$(python -c 'import workbench.runtime as r; print(r.include_dir())')"
-//   python -c "from workbench.runtime import Runtime; Runtime.get().load_plugin('scaled_square.so')"
+//   g++ -std=c++20 -O2 -fPIC -shared scaled_square.cc -o scaled_square.so -I "$(python -c 'import workbench.runtime as
+//   r; print(r.include_dir())')" python -c "from workbench.runtime import Runtime;
+//   Runtime.get().load_plugin('scaled_square.so')"
 #include <workbench_native/core/plugin.h>
 
 namespace {
