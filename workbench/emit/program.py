@@ -276,10 +276,9 @@ def _adopt(program: ExportedProgram, changed: ExportedProgram) -> None:
     program._constants = changed.constants
 
 
-def _kernels() -> frozenset[str] | None:
-    """What the target runtime has; None where the list is not there to check with."""
-    try:
-        from workbench.ops.registry import runtime_kernels
-    except ImportError:
-        return None
+def _kernels() -> frozenset[str]:
+    """What the target runtime has."""
+    # The registry imports every operator family; programs that skip the check need not wait for it.
+    from workbench.ops.registry import runtime_kernels
+
     return frozenset(runtime_kernels())
