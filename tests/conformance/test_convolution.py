@@ -92,10 +92,9 @@ def test_convolution_agrees_in_one_dimension(
 def test_convolution_agrees_on_large_inputs_in_blocks(order: tuple[int, ...], groups: int) -> None:
     x, weight = torch.randn(1, 8, 200, 301), torch.randn(16, 8 // groups, 3, 3)
     wanted = torch.ops.aten.convolution(x, weight, None, [2, 1], [1, 1], [1, 1], False, [0, 0], groups)
-    found = call(
-        "aten::convolution.out", ordered(x, order), weight, None, [2, 1], [1, 1], [1, 1], False, [0, 0], groups,
-        Out(wanted.shape, order=order),
-    )  # fmt: skip
+    geometry = ([2, 1], [1, 1], [1, 1], False, [0, 0], groups)
+    out = Out(wanted.shape, order=order)
+    found = call("aten::convolution.out", ordered(x, order), weight, None, *geometry, out)
     assert_close(found, wanted, rtol=1e-4, atol=1e-4)
 
 

@@ -126,3 +126,26 @@ def test_max_pool_refuses_impossible_kernels(kernel: list[int]) -> None:
     outs = [Out((1, 1, 4, 4)), Out((1, 1, 4, 4), torch.int64)]
     with pytest.raises(KernelError):
         call("aten::max_pool2d_with_indices.out", torch.ones(1, 1, 8, 8), kernel, [], [0], [1], False, *outs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
+def test_distances_agree(dtype: torch.dtype, p: float) -> None:
+    a, b = torch.randn(2, 5, 7).to(dtype), torch.randn(2, 4, 7).to(dtype)
+    wanted = aten._cdist_forward(a, b, p, None)
+    found = call(
+        "aten::_cdist_forward.out", ordered(a, (0, 2, 1)), b, p, None, Out((2, 5, 4), dtype, (2, 0, 1))
+    )
+    check(found, wanted)
+    check(call("aten::_pdist_forward.out", a[0], p, Out((10,), dtype)), aten._pdist_forward(a[0], p))
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("padding", [0, 1, 2])
+@pytest.mark.parametrize("corners", [False, True])
+def test_grid_sampler_agrees(order: tuple[int, ...], mode: int, padding: int, corners: bool) -> None:
+    x, grid = torch.randn(2, 3, 6, 5), torch.randn(2, 4, 7, 2) * 1.5
+    wanted = aten.grid_sampler_2d(x, grid, mode, padding, corners)
+    out = Out(wanted.shape, order=order)
+    check(call("aten::grid_sampler_2d.out", ordered(x, order), grid, mode, padding, corners, out), wanted)
