@@ -118,3 +118,13 @@ def test_group_norm_refuses_groups_that_do_not_divide() -> None:
     with pytest.raises(KernelError, match="groups"):
         outs = [Out((1, 4, 2)), Out((1, 3)), Out((1, 3))]
         call("aten::native_group_norm.out", torch.ones(1, 4, 2), None, None, 1, 4, 2, 3, 1e-5, *outs)
+
+
+@each_dtype
+@each_order
+@each_out_order
+def test_glu_agrees(dtype: torch.dtype, order: Sizes, out_order: Sizes) -> None:
+    x = values((2, 6, 4, 34), dtype, order)
+    for dim in range(-4, 4):
+        wanted = aten.glu(x, dim)
+        check((call("aten::glu.out", x, dim, Out(wanted.shape, dtype, out_order)),), (wanted,))
