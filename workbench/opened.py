@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from workbench import svg, tables
+from workbench.emit import ir
 from workbench.errors import ExecutionError, SerializationError
 from workbench.lowering import Run
 from workbench.runtime import Method, Runtime
@@ -127,7 +128,7 @@ class OpenedProgram:
         made: list[Any] = []
         for index in known[method].inputs:
             value = known[method].values[index]
-            if type(value).__name__ != "Tensor":
+            if not isinstance(value, ir.Tensor):
                 made.append(getattr(value, "value", None))
                 continue
             dtype = getattr(torch, str(tables.dtype_name(value)))
