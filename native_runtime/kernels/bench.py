@@ -2,8 +2,8 @@
 
     PYTHONPATH=tests python native_runtime/kernels/bench.py
 
-The share is that of the fastest product in the list whose operands fit the first-level cache, which is close to what
-the multiply-add units can do. Pin the process to one idle core.
+The share is that of the first product, whose operands fit the first-level cache: close to what the
+multiply-add units can do. Pin the process to one idle core.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ template <typename T>
 [[gnu::always_inline]] inline Vec<T> load_n(const T* p, int n, T other) {
   if (n == kLanes<T>) return load(p);
   Vec<T> v = load_first(p, n);
-  for (int i = n; i < kLanes<T>; ++i) v[i] = other;
+  for (int i = 0; i < kLanes<T>; ++i) v[i] = i < n ? v[i] : other;
   return v;
 }
 
