@@ -93,8 +93,9 @@ def ordered(tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
 
 
 def _order_of(tensor: torch.Tensor) -> list[int]:
-    strides = [s if n > 1 else 0 for s, n in zip(tensor.stride(), tensor.shape, strict=True)]
-    order = sorted(range(tensor.dim()), key=lambda d: (-tensor.stride(d), -strides[d], d))
+    own: tuple[int, ...] = tuple(tensor.stride())
+    strides = [s if n > 1 else 0 for s, n in zip(own, tensor.shape, strict=True)]
+    order = sorted(range(tensor.dim()), key=lambda d: (-own[d], -strides[d], d))
     if not tensor.permute(order).is_contiguous():
         order = list(range(tensor.dim()))
     assert tensor.permute(order).is_contiguous(), "the harness takes dense tensors"
@@ -138,8 +139,8 @@ class _Call:
         elif isinstance(value, (list, tuple)) and value and isinstance(value[0], float):
             doubles = (ctypes.c_double * len(value))(*value)
             self.keep.append(doubles)
-            items = ctypes.cast(doubles, ctypes.POINTER(ctypes.c_int64))
-            self.args.append(_Arg(tag=_DOUBLES, items=items, count=len(value), constant=1))
+            pointer = ctypes.cast(doubles, ctypes.POINTER(ctypes.c_int64))
+            self.args.append(_Arg(tag=_DOUBLES, items=pointer, count=len(value), constant=1))
         elif isinstance(value, (list, tuple)):
             items = (ctypes.c_int64 * max(len(value), 1))(*value)
             self.keep.append(items)

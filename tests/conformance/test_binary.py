@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,7 +15,7 @@ from kernel_samples import DTYPES, FLOATS, INTS, LAYOUTS, check, sample
 BITS = (*INTS, torch.bool)
 ALPHA = (1,)
 # name -> (eager, arguments after the operands, dtypes)
-TENSOR = {
+TENSOR: dict[str, tuple[Callable[..., torch.Tensor], tuple[int, ...], tuple[torch.dtype, ...]]] = {
     "add.out": (torch.add, ALPHA, DTYPES),
     "sub.out": (torch.sub, ALPHA, (*FLOATS, *INTS)),
     "mul.out": (torch.mul, (), DTYPES),
@@ -34,7 +36,7 @@ TENSOR = {
     "bitwise_or.Tensor_out": (torch.bitwise_or, (), BITS),
     "bitwise_xor.Tensor_out": (torch.bitwise_xor, (), BITS),
 }
-NUMBER = {
+NUMBER: dict[str, tuple[Callable[..., torch.Tensor], tuple[int, ...]]] = {
     "add.Scalar_out": (torch.add, ALPHA),
     "sub.Scalar_out": (torch.sub, ALPHA),
     "rsub.Scalar_out": (torch.rsub, ALPHA),

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.nn import functional as F
+from torch.nn import functional
 
 from kernel_harness import KernelError, Out, call
 from kernel_samples import LAYOUTS, check, check_list, sample
 
 DTYPES = (torch.float32, torch.float16, torch.uint8, torch.int64, torch.bool)
-SHAPES = ((2, 3, 4, 5), (3, 70, 33), (1, 5, 1, 7), (0, 3), (2, 16, 18, 20))
+SHAPES = ((2, 3, 4, 5), (3, 20, 33), (1, 5, 1, 7), (0, 3), (2, 16, 18, 20))
 CASES = [(dtype, shape, layout) for dtype in DTYPES for shape in SHAPES for layout in LAYOUTS]
+
+
+def range_of(size: int) -> list[int]:
+    """Where parts of two elements begin, but the first."""
+    return list(range(2, size, 2))
+
+
 cases = pytest.mark.parametrize(("dtype", "shape", "layout"), CASES)
 
 
@@ -55,10 +62,12 @@ def test_copies_agree(dtype: torch.dtype, shape: tuple[int, ...], layout: str, o
         check("aten::cat.out", torch.cat([x, y.double()], dim), [x, y.double()], dim, layout=out)
         check("aten::stack.out", torch.stack([x, y], dim), [x, y], dim, layout=out)
     check_list(
-        "aten::split_with_sizes_copy.out", x.split([1, shape[1] - 1], 1), x, [1, shape[1] - 1], 1, layout=out
+        "aten::split_with_sizes_copy.out", torch.tensor_split(x, [1], 1), x, [1, shape[1] - 1], 1, layout=out
     )
-    check_list("aten::split_copy.Tensor_out", x.split(2, 1), x, 2, 1, layout=out)
-    check_list("aten::unbind_copy.int_out", x.unbind(0), x, 0, layout=out)
+    check_list(
+        "aten::split_copy.Tensor_out", torch.tensor_split(x, range_of(shape[1]), 1), x, 2, 1, layout=out
+    )
+    check_list("aten::unbind_copy.int_out", x.unbind(1), x, 1, layout=out)
     part = sample((shape[0], 1, *shape[2:]), dtype)
     check("aten::slice_scatter.out", x.slice_scatter(part, 1, 0, 1), x, part, 1, 0, 1, 1, layout=out)
     flat = part.squeeze(1)
@@ -72,10 +81,10 @@ def test_copies_agree(dtype: torch.dtype, shape: tuple[int, ...], layout: str, o
 def test_borders_agree(layout: str, out: str) -> None:
     x = sample((2, 3, 5, 6), torch.float32, layout)
     for pad in ([1, 2], [1, 2, 0, 3], [-1, 1, 2, -1], [0, 0, 0, 0, 1, 1]):
-        check("aten::constant_pad_nd.out", F.pad(x, pad, value=1.5), x, pad, 1.5, layout=out)
+        check("aten::constant_pad_nd.out", functional.pad(x, pad, value=1.5), x, pad, 1.5, layout=out)
     pad = [1, 2, 3, 0]
-    check("aten::reflection_pad2d.out", F.pad(x, pad, "reflect"), x, pad, layout=out)
-    check("aten::replication_pad2d.out", F.pad(x, pad, "replicate"), x, pad, layout=out)
+    check("aten::reflection_pad2d.out", functional.pad(x, pad, "reflect"), x, pad, layout=out)
+    check("aten::replication_pad2d.out", functional.pad(x, pad, "replicate"), x, pad, layout=out)
 
 
 def test_view_agrees_where_sizes_have_no_common_factors_in_another_dim_order() -> None:

@@ -15,7 +15,7 @@ SHAPE = (4, 5, 6, 7)
 def index_lists() -> list[list[torch.Tensor | None]]:
     i, j = torch.randint(-4, 4, (3,)), torch.randint(-5, 5, (2, 1, 3))
     k = torch.randint(0, 6, (3,), dtype=torch.int32)
-    full = [torch.randint(0, n, (2, 2)) for n in SHAPE]
+    full: list[torch.Tensor | None] = [torch.randint(0, n, (2, 2)) for n in SHAPE]
     return [
         [i],
         [i, j],
@@ -27,7 +27,7 @@ def index_lists() -> list[list[torch.Tensor | None]]:
     ]
 
 
-def eager_index(entries: list[torch.Tensor | None]) -> tuple[object, ...]:
+def eager_index(entries: list[torch.Tensor | None]) -> tuple[slice | torch.Tensor, ...]:
     return tuple(slice(None) if entry is None else entry.long() for entry in entries)
 
 
@@ -51,7 +51,8 @@ def test_index_and_index_put_agree(dtype: torch.dtype, layout: str, out: str) ->
 
 def eager(entries: list[torch.Tensor | None]) -> tuple[torch.Tensor, ...]:
     """index_put takes no None: a range along the dimension, shaped to be broadcast, stands for it."""
-    picked = torch.broadcast_shapes(*(e.shape for e in entries if e is not None))
+    given = [entry for entry in entries if entry is not None]
+    picked = sum(given[1:], given[0]).shape  # what they broadcast to
     kept = [d for d in range(len(SHAPE)) if d >= len(entries) or entries[d] is None]
     used = [d for d in range(len(SHAPE)) if d not in kept]
     adjacent = used == list(range(used[0], used[-1] + 1))

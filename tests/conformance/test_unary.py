@@ -4,12 +4,38 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.nn import functional as F
+from torch.nn import functional
 
 from kernel_harness import Out, call
 from kernel_samples import DTYPES, FLOATS, INTS, LAYOUTS, check, sample
 
-FLOAT = ["exp", "log", "tanh", "erf", "sigmoid", "sqrt", "rsqrt", "reciprocal", "exp2", "expm1", "log1p", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc"]
+FLOAT = [
+    "exp",
+    "log",
+    "tanh",
+    "erf",
+    "sigmoid",
+    "sqrt",
+    "rsqrt",
+    "reciprocal",
+    "exp2",
+    "expm1",
+    "log1p",
+    "log2",
+    "log10",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erfc",
+]
 ANY = ["abs", "neg", "sign", "ceil", "floor", "trunc", "isnan", "isinf", "bitwise_not", "logical_not", "relu"]
 SPECIAL = [
     0.0,
@@ -68,15 +94,15 @@ def test_vectorized_functions_are_within_4e_7(name: str) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_activations_agree(dtype: torch.dtype) -> None:
     x = sample((3, 333), dtype)
-    check("aten::gelu.out", F.gelu(x), x, "none")
-    check("aten::gelu.out", F.gelu(x, approximate="tanh"), x, "tanh")
-    check("aten::leaky_relu.out", F.leaky_relu(x, 0.1), x, 0.1)
-    check("aten::elu.out", F.elu(x, 1.2), x, 1.2, 1.0, 1.0)
-    check("aten::hardtanh.out", F.hardtanh(x, -1, 2), x, -1.0, 2.0)
-    check("aten::softplus.out", F.softplus(x, 2, 3), x, 2.0, 3.0)
-    check("aten::silu.out", F.silu(x), x)
-    check("aten::hardswish.out", F.hardswish(x), x)
-    check("aten::hardsigmoid.out", F.hardsigmoid(x), x)
+    check("aten::gelu.out", functional.gelu(x), x, "none")
+    check("aten::gelu.out", functional.gelu(x, approximate="tanh"), x, "tanh")
+    check("aten::leaky_relu.out", functional.leaky_relu(x, 0.1), x, 0.1)
+    check("aten::elu.out", functional.elu(x, 1.2), x, 1.2, 1.0, 1.0)
+    check("aten::hardtanh.out", functional.hardtanh(x, -1, 2), x, -1.0, 2.0)
+    check("aten::softplus.out", functional.softplus(x, 2, 3), x, 2.0, 3.0)
+    check("aten::silu.out", functional.silu(x), x)
+    check("aten::hardswish.out", functional.hardswish(x), x)
+    check("aten::hardsigmoid.out", functional.hardsigmoid(x), x)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
