@@ -19,8 +19,8 @@ def flat(outputs: Any) -> list[Any]:
 def assert_agrees(found: Sequence[Any], expected: Any, *, rtol: float = RTOL, atol: float = ATOL) -> None:
     """Compare all outputs: number, shapes, dtypes, values.
 
-    The absolute tolerance shrinks with outputs that are small as a whole (random weights can let a signal fade to
-    1e-20): it never hides a wrong answer.
+    The absolute tolerance shrinks with outputs that are small as a whole (random weights can let a signal
+    fade to 1e-20): it never hides a wrong answer.
     """
     wanted = flat(expected)
     assert len(found) == len(wanted)
