@@ -36,9 +36,10 @@ class MethodMemory {
     std::size_t mapped;  // bytes to unmap; 0 for memory of the heap
   };
 
-  std::byte* block(std::size_t bytes);
+  std::byte* block(std::size_t bytes, bool touch_all);
 
   Block* blocks_ = nullptr;
+  std::size_t next_block_ = 0;  // bytes of the next block that small requests share
   std::byte* cursor_ = nullptr;
   std::byte* end_ = nullptr;
   std::size_t reserved_ = 0;
