@@ -124,16 +124,20 @@ def _about() -> str:
     return f"{processor()}; {time.strftime('%Y-%m-%d %H:%M')}; {', '.join(found)}"
 
 
-def _fill_readme(texts: list[str]) -> None:
+def _publish(texts: list[str]) -> None:
+    """All tables to docs/benchmarks.md, that of execution to README.md as well."""
+    about, *tables = texts
+    intro = f"One run of `make bench` on {about.strip()}.\n\n"
+    page = "# Measured beside the peers\n\n" + intro + "\n".join(tables)
+    (ROOT / "docs" / "benchmarks.md").write_text(page, encoding="utf-8")
     path = ROOT / "README.md"
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition("<!-- figures: begin -->\n")
     _, end, after = rest.partition("<!-- figures: end -->")
     if not begin or not end:
         raise SystemExit("README.md has no marks for the figures")
-    about, *tables = texts
-    intro = f"One run of `make bench` on {about.strip()}.\n\n"
-    path.write_text(before + begin + intro + "\n".join(tables) + end + after, encoding="utf-8")
+    shown = "\n".join(table for table in tables if table.startswith("### Execution"))
+    path.write_text(before + begin + intro + shown + end + after, encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -143,7 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a tenth of the time, without the slow peers")
     parser.add_argument("--budget", type=float, help="seconds for each figure (2; 0.3 with --quick)")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench", help="folder of the results")
-    parser.add_argument("--readme", action="store_true", help="put the tables into README.md")
+    parser.add_argument("--readme", action="store_true", help="put the tables into docs/ and README.md")
     options = parser.parse_args(arguments)
     wanted = options.only.split(",") if options.only else []
     unknown = sorted(set(wanted) - {*NETWORKS, *WHAT})
@@ -173,7 +177,7 @@ def main(arguments: list[str] | None = None) -> int:
         json.dumps({"about": about, "raw": bench.raw}, indent=1), encoding="utf-8"
     )
     if options.readme:
-        _fill_readme(texts)
+        _publish(texts)
     failed = {key: found["error"] for key, found in bench.raw.items() if "error" in found}
     for key, why in failed.items():
         print(f"failed: {key}: {why}", file=sys.stderr)
