@@ -1,5 +1,6 @@
 // native_group_norm: the channels of each group together to mean 0 and deviation 1, then weight and bias by channel.
 #include "kernels/layout.h"
+#include "kernels/normalization/arguments.h"
 #include "kernels/normalization/row.h"
 
 namespace wb::kernels::WB_ISA {
@@ -49,15 +50,7 @@ struct GroupNorm {
   using State = GroupNormState;
 
   static Error check(KernelContext& context, State& state) {
-    WB_TRY(check_args(context, "tTTiiiifttt"));
-    for (const std::uint32_t arg : {kInput, kOut, kMean, kRstd}) WB_TRY(expect_floating(context, arg));
-    for (const std::uint32_t arg : {kWeight, kBias}) {
-      if (context.arg(arg).is_tensor()) WB_TRY(expect_floating(context, arg));
-    }
-    WB_TRY(expect_same_dtype(context, kInput, kOut));
-    WB_TRY(expect_rank(context, kOut, context.tensor(kInput).rank));
-    state.lane = float_lane(context.tensor(kInput).dtype);
-    return Error::Ok;
+    return check_norm(context, "tTTiiiifttt", {kInput, kWeight, kBias, kOut, kMean, kRstd}, &state.lane);
   }
 
   static Error plan(KernelContext& context, State& state) {

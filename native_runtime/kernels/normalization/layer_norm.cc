@@ -1,5 +1,6 @@
 // native_layer_norm: each row of the last dimensions to mean 0 and deviation 1, then weight and bias.
 #include "kernels/layout.h"
+#include "kernels/normalization/arguments.h"
 #include "kernels/normalization/row.h"
 
 namespace wb::kernels::WB_ISA {
@@ -43,15 +44,7 @@ struct LayerNorm {
   using State = LayerNormState;
 
   static Error check(KernelContext& context, State& state) {
-    WB_TRY(check_args(context, "tlTTfttt"));
-    for (const std::uint32_t arg : {kInput, kOut, kMean, kRstd}) WB_TRY(expect_floating(context, arg));
-    for (const std::uint32_t arg : {kWeight, kBias}) {
-      if (context.arg(arg).is_tensor()) WB_TRY(expect_floating(context, arg));
-    }
-    WB_TRY(expect_same_dtype(context, kInput, kOut));
-    WB_TRY(expect_rank(context, kOut, context.tensor(kInput).rank));
-    state.lane = float_lane(context.tensor(kInput).dtype);
-    return Error::Ok;
+    return check_norm(context, "tlTTfttt", {kInput, kWeight, kBias, kOut, kMean, kRstd}, &state.lane);
   }
 
   static Error plan(KernelContext& context, State& state) {
