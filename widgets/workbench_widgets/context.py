@@ -1,0 +1,274 @@
+"""What a view is about: the lowering, program, run or comparison behind it, and who must hear of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from workbench.selection import Selection
+
+from workbench.compare import Comparison
+from workbench.emit import ir
+from workbench.errors import WorkbenchError
+from workbench.lowering import Lowering, Run
+from workbench.opened import OpenedProgram
+from workbench.recipe import Recipe
+from workbench.stages import Stage
+from workbench_widgets.contract import About
+from workbench_widgets.contract import Stage as StageEntry
+
+__all__ = ["EVERYTHING", "STAGES", "Context"]
+
+T = TypeVar("T")
+
+# Name of a stage in views -> its attribute of a lowering, the pipeline's step, and its title.
+STAGES: dict[str, tuple[str, str, str]] = {
+    "exported": ("exported", "export", "Exported"),
+    "edge": ("edge", "edge", "Edge"),
+    "partitioned": ("partitioned", "partition", "Partitioned"),
+    "lowered": ("lowered", "lower", "Lowered"),
+    "planned": ("plan", "plan", "Planned"),
+    "program": ("program", "program", "Program"),
+}
+EVERYTHING = "*"
+
+
+class Context:
+    """The subject of one widget.
+
+    Args:
+        subject: A `Lowering`, a stage of one, a `Run`, an `OpenedProgram` or a `Comparison`.
+        run: A run of the subject whose measurements the views show; by default the subject itself if it is
+            one.
+
+    Attributes:
+        lowering: The lowering, or None (a program from a file, a stage that outlived its lowering).
+        opened: The program from a file, or None.
+        comparison: The comparison, or None.
+        shown: Name of the stage that the widget begins with.
+    """
+
+    def __init__(self, subject: Any, *, run: Run | None = None) -> None:
+        self.lowering: Lowering | None = None
+        self.opened: OpenedProgram | None = None
+        self.comparison: Comparison | None = None
+        self._lone: Stage | None = None
+        self._run = run
+        self._listeners: dict[int, Callable[[frozenset[str]], None]] = {}
+        self._receivers: dict[int, Callable[[str, Any], None]] = {}
+        self._states: dict[Any, Any] = {}
+        self.shown = "exported"
+        self._take(subject)
+        self.selection = self._selection()
+        self._forget = self.lowering.on_change(self._relowered) if self.lowering is not None else None
+
+    def _take(self, subject: Any) -> None:
+        if isinstance(subject, Lowering):
+            self.lowering = subject
+        elif isinstance(subject, Stage):
+            self.shown = subject.name.lower()
+            self.lowering = subject.owner
+            self._lone = subject if self.lowering is None else None
+        elif isinstance(subject, Run):
+            self._run = subject
+            self.shown = "run"
+            self._take_program(subject.of)
+        elif isinstance(subject, OpenedProgram):
+            self.opened = subject
+            self.shown = "program"
+        elif isinstance(subject, Comparison):
+            self.comparison = subject
+            self.shown = "compare"
+            first = subject.sides[0]
+            self._take_program(first.of if isinstance(first, Run) else first)
+        else:
+            raise WorkbenchError(
+                "there is no view of this object",
+                expected="a lowering, one of its stages, a run, an opened program or a comparison",
+                found=type(subject).__name__,
+            )
+
+    def _take_program(self, of: Any) -> None:
+        if isinstance(of, Lowering):
+            self.lowering = of
+        elif isinstance(of, OpenedProgram):
+            self.opened = of
+
+    def _selection(self) -> Selection:
+        if self.lowering is not None:
+            return self.lowering.selection
+        return self.opened.selection if self.opened is not None else Selection()
+
+    # ---- what there is -------------------------------------------------------------------------------------
+
+    @property
+    def run(self) -> Run | None:
+        """The run whose measurements are shown."""
+        return self._run
+
+    @property
+    def stages(self) -> list[str]:
+        """Names of the stages that can be shown, in order."""
+        if self.lowering is not None:
+            return [*STAGES, "run"]
+        if self._lone is not None:
+            return [self._lone.name.lower()]
+        return ["program", "run"]
+
+    def stage(self, name: str) -> Stage:
+        """A stage by the name that views use.
+
+        Raises:
+            WorkbenchError: There is no such stage.
+        """
+        if self._lone is not None and self._lone.name.lower() == name:
+            return self._lone
+        if self.lowering is None or name not in STAGES:
+            raise WorkbenchError("there is no such stage", expected=", ".join(self.stages), found=name)
+        stage: Stage = getattr(self.lowering, STAGES[name][0])
+        return stage
+
+    @property
+    def program(self) -> ir.Program:
+        """The program in memory.
+
+        Raises:
+            WorkbenchError: The widget is about a stage before it.
+        """
+        if self.opened is not None:
+            return self.opened.program
+        emitted = getattr(self._lone, "emitted", None)
+        if self.lowering is not None:
+            emitted = self.lowering.program.emitted
+        if emitted is None:
+            raise WorkbenchError("this stage has no program yet", hint="show the lowering")
+        program: ir.Program = emitted.program
+        return program
+
+    @property
+    def methods(self) -> list[str]:
+        """Names of the methods."""
+        if self.lowering is not None:
+            return list(self.lowering.methods)
+        if self._lone is not None:
+            return list(self._lone.methods)
+        return [method.name for method in self.program.methods]
+
+    def example_inputs(self, method: str) -> list[Any]:
+        """Inputs that a method can be run with: the example's, or random ones for a program from a file."""
+        if self.lowering is not None:
+            return self.lowering.example_inputs(method)
+        if self.opened is not None:
+            return self.opened.random_inputs(method)
+        raise WorkbenchError("there is nothing to run", hint="show the lowering")
+
+    def about(self, view: str) -> About:
+        """What the view is told first."""
+        methods = self.methods
+        chosen = self._run.method if self._run is not None and self._run.method in methods else methods[0]
+        return About(
+            view=view,
+            title=self._title(),
+            family=f"{id(self.selection):x}",
+            stages=[self._entry(name) for name in self.stages],
+            stage=self.shown,
+            methods=methods,
+            method=chosen,
+            can_lower=self.lowering is not None,
+            can_run=self.lowering is not None or self.opened is not None,
+        )
+
+    def _title(self) -> str:
+        subject = self.comparison or self.lowering or self.opened or self._lone
+        return repr(subject).splitlines()[0].strip("<>")
+
+    def _entry(self, name: str) -> StageEntry:
+        if name == "run":
+            return StageEntry("run", "Run", "" if self._run is None else "measured", None)
+        title = STAGES[name][2]
+        if self.lowering is None and self._lone is None:
+            return StageEntry(name, title, "", None)
+        seconds = None if self.lowering is None else self.lowering.seconds.get(STAGES[name][1])
+        return StageEntry(name, title, _detail(self.stage(name)), seconds)
+
+    # ---- what changes --------------------------------------------------------------------------------------
+
+    def update(self, recipe: Recipe) -> None:
+        """Lower again in place; raises as `Lowering.update`, and nothing changes then."""
+        if self.lowering is None:
+            raise WorkbenchError("there is nothing to lower again", hint="show the lowering")
+        self.lowering.update(recipe)
+
+    def set_run(self, run: Run | None) -> None:
+        """Show another run's measurements."""
+        self._run = run
+        self.changed("overlays", "profile", "about")
+
+    def _relowered(self, _: Any) -> None:
+        self._run = None
+        self.changed(EVERYTHING)
+
+    def changed(self, *kinds: str) -> None:
+        """Tell the views that documents of these kinds are stale (`EVERYTHING` for all)."""
+        for listener in list(self._listeners.values()):
+            listener(frozenset(kinds))
+
+    def emit(self, event: str, data: Any) -> None:
+        """Send an event of the contract to the views; may be called from any thread."""
+        for receiver in list(self._receivers.values()):
+            receiver(event, data)
+
+    def connect(
+        self, changed: Callable[[frozenset[str]], None], emitted: Callable[[str, Any], None]
+    ) -> Callable[[], None]:
+        """Hear of stale documents and of events; returns what ends it."""
+        key = id(changed)
+        self._listeners[key], self._receivers[key] = changed, emitted
+
+        def remove() -> None:
+            self._listeners.pop(key, None)
+            self._receivers.pop(key, None)
+
+        return remove
+
+    def state(self, make: Callable[[Context], T]) -> T:
+        """What a view keeps in Python for this widget; made when it is first asked for."""
+        if make not in self._states:
+            self._states[make] = make(self)
+        made: T = self._states[make]
+        return made
+
+    def close(self) -> None:
+        """Stop listening to the lowering."""
+        if self._forget is not None:
+            self._forget()
+            self._forget = None
+
+
+_details: WeakKeyDictionary[Stage, str] = WeakKeyDictionary()
+
+
+def _detail(stage: Stage) -> str:
+    """A few words about a stage."""
+    known = _details.get(stage)
+    if known is None:
+        known = _details[stage] = _describe(stage)
+    return known
+
+
+def _describe(stage: Stage) -> str:
+    serialized = getattr(stage, "serialized", None)
+    if serialized is not None:
+        return f"{len(serialized.buffer) / 1e6:.2f} MB"
+    report = getattr(stage, "report", None)
+    if report is not None:
+        return f"{sum(method.size for method in report.methods.values()) / 1024:,.0f} KiB"
+    tags = getattr(stage, "tags", None)
+    if tags is not None:
+        return f"{sum(map(len, tags.values()))} partitions"
+    return f"{_count(stage._programs.values()):,} nodes"
+
+
+def _count(programs: Iterable[Any]) -> int:
+    return sum(len(program.graph.nodes) for program in programs)

@@ -1,0 +1,57 @@
+// Numbers as people read them.
+
+const BYTES = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/** `12.5 KiB`; exact below 1 KiB. */
+export function bytes(value: number | null): string {
+  if (value === null || !Number.isFinite(value)) return "–";
+  let size = Math.abs(value);
+  let unit = 0;
+  while (size >= 1024 && unit < BYTES.length - 1) {
+    size /= 1024;
+    unit++;
+  }
+  const digits = unit === 0 || size >= 100 ? 0 : size >= 10 ? 1 : 2;
+  return `${value < 0 ? "−" : ""}${size.toFixed(digits)} ${BYTES[unit]}`;
+}
+
+/** Milliseconds: `1.25 ms`, `830 µs`, `2.40 s`. */
+export function ms(value: number | null): string {
+  if (value === null || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  const sign = value < 0 ? "−" : "";
+  if (size >= 1000) return `${sign}${(size / 1000).toPrecision(3)} s`;
+  if (size >= 1) return `${sign}${size.toPrecision(3)} ms`;
+  if (size >= 1e-3) return `${sign}${(size * 1e3).toPrecision(3)} µs`;
+  return size === 0 ? "0" : `${sign}${(size * 1e6).toFixed(0)} ns`;
+}
+
+/** A count with thin separators: `12,345`. */
+export function count(value: number | null): string {
+  return value === null || !Number.isFinite(value) ? "–" : Math.round(value).toLocaleString("en-US");
+}
+
+/** Three significant digits, or an exponent where that is shorter. */
+export function number(value: number | null): string {
+  if (value === null || !Number.isFinite(value)) return "–";
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : value.toPrecision(3);
+}
+
+export function percent(share: number | null): string {
+  return share === null || !Number.isFinite(share) ? "–" : `${(100 * share).toFixed(1)} %`;
+}
+
+/** A difference with its sign. */
+export function delta(value: number | null, format: (value: number) => string): string {
+  if (value === null || !Number.isFinite(value)) return "–";
+  return value > 0 ? `+${format(value)}` : format(value);
+}
+
+/** Text cut in its middle, which keeps the ends that tell names apart. */
+export function shorten(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const head = Math.ceil((length - 1) / 2);
+  return `${text.slice(0, head)}…${text.slice(text.length - (length - 1 - head))}`;
+}

@@ -1,0 +1,261 @@
+// A table of any length: only the visible rows exist. Sorting, filtering, keyboard, and a selection that a view
+// links with its picture.
+import { h, throttled } from "./dom.ts";
+
+export interface TableColumn {
+  readonly name: string;
+  readonly title: string;
+  readonly numeric?: boolean;
+  /** What is shown. */
+  text(row: number): string;
+  /** What is sorted by; by default the text. NaN and null stand last. */
+  value?(row: number): number | string | null;
+  /** An element in place of the text, for example a bar. */
+  cell?(row: number): Node;
+  /** A longer text for the tooltip. */
+  hint?(row: number): string;
+}
+
+export interface TableOptions {
+  readonly label: string;
+  readonly columns: readonly TableColumn[];
+  readonly rows: number;
+  readonly sort?: { column: string; descending: boolean };
+  /** A field to filter by text above the rows; true by default. */
+  readonly filter?: boolean;
+  readonly rowHeight?: number;
+  /** A row was chosen by mouse or keyboard; `extend` with Shift or Ctrl. */
+  onPick?(row: number, extend: boolean): void;
+  /** Enter or a double click. */
+  onOpen?(row: number): void;
+}
+
+const OVERSCAN = 6;
+
+export class Table {
+  readonly el: HTMLElement;
+  private options: TableOptions;
+  private order: number[] = [];
+  private places = new Map<number, number>();
+  private selected = new Set<number>();
+  private cursor = -1;
+  private sort: { column: string; descending: boolean } | null;
+  private needle = "";
+  private readonly scroll: HTMLElement;
+  private readonly head: HTMLTableRowElement;
+  private readonly body: HTMLTableSectionElement;
+  private readonly grid: HTMLTableElement;
+  private readonly status: HTMLElement;
+  private readonly draw = throttled(() => this.paint());
+  private readonly observer: ResizeObserver;
+
+  constructor(options: TableOptions) {
+    this.options = options;
+    this.sort = options.sort ?? null;
+    this.head = h("tr");
+    this.body = h("tbody");
+    this.status = h("span.wb-muted", { role: "status" });
+    this.grid = h(
+      "table",
+      { role: "grid", tabindex: 0, "aria-label": options.label, "aria-multiselectable": true, onkeydown: (event: KeyboardEvent) => this.key(event) },
+      h("thead", {}, this.head),
+      this.body,
+    );
+    this.scroll = h("div.wb-table-scroll", { onscroll: () => this.draw() }, this.grid);
+    const field = h("input.wb-input", {
+      type: "search",
+      placeholder: "Filter rows",
+      "aria-label": `Filter: ${options.label}`,
+      oninput: () => {
+        this.needle = field.value.toLowerCase();
+        this.arrange();
+      },
+      onkeydown: (event: KeyboardEvent) => event.stopPropagation(),
+    });
+    const filter = options.filter === false ? null : h("div.wb-table-filter", {}, field, this.status);
+    this.el = h("div.wb-table", {}, filter, this.scroll);
+    this.body.addEventListener("click", (event) => this.click(event));
+    this.body.addEventListener("dblclick", (event) => {
+      const row = this.rowOf(event);
+      if (row >= 0) this.options.onOpen?.(row);
+    });
+    this.observer = new ResizeObserver(() => this.draw());
+    this.observer.observe(this.scroll);
+    this.headings();
+    this.arrange();
+  }
+
+  /** Other rows or columns; sort, filter and what is selected stay where they can. */
+  update(changes: Partial<TableOptions>): void {
+    this.options = { ...this.options, ...changes };
+    if (changes.columns) this.headings();
+    this.arrange();
+  }
+
+  /** Marks rows, and shows the first of them if `reveal`. */
+  select(rows: Iterable<number>, reveal = true): void {
+    this.selected = new Set(rows);
+    const places = [...this.selected].map((row) => this.places.get(row) ?? -1).filter((at) => at >= 0);
+    if (reveal && places.length) this.show(Math.min(...places));
+    this.draw();
+  }
+
+  /** The rows as they are shown: sorted and filtered. */
+  shown(): readonly number[] {
+    return this.order;
+  }
+
+  /** All columns of the shown rows as CSV. */
+  csv(): string {
+    const quote = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const plain = (column: TableColumn, row: number) => {
+      const value = column.value?.(row);
+      return value === undefined || value === null ? column.text(row) : String(value);
+    };
+    const lines = [this.options.columns.map((column) => quote(column.title)).join(",")];
+    for (const row of this.order) {
+      lines.push(this.options.columns.map((column) => quote(plain(column, row))).join(","));
+    }
+    return lines.join("\n") + "\n";
+  }
+
+  destroy(): void {
+    this.draw.cancel();
+    this.observer.disconnect();
+    this.el.remove();
+  }
+
+  private get height(): number {
+    return this.options.rowHeight ?? 24;
+  }
+
+  private headings(): void {
+    this.head.replaceChildren(
+      ...this.options.columns.map((column) => {
+        const sorted = this.sort?.column === column.name ? this.sort : null;
+        const arrow = sorted ? (sorted.descending ? " ▾" : " ▴") : "";
+        return h(
+          column.numeric ? "th.wb-number" : "th",
+          { scope: "col", "aria-sort": sorted ? (sorted.descending ? "descending" : "ascending") : "none" },
+          h("button", { type: "button", onclick: () => this.sortBy(column) }, column.title + arrow),
+        );
+      }),
+    );
+  }
+
+  private sortBy(column: TableColumn): void {
+    const same = this.sort?.column === column.name ? this.sort : null;
+    const first = column.numeric ?? false; // numbers: the largest first
+    if (!same) this.sort = { column: column.name, descending: first };
+    else this.sort = same.descending === first ? { column: column.name, descending: !first } : null;
+    this.headings();
+    this.arrange();
+  }
+
+  private arrange(): void {
+    const { columns, rows } = this.options;
+    let order = Array.from({ length: rows }, (_, row) => row);
+    if (this.needle) {
+      order = order.filter((row) => columns.some((c) => c.text(row).toLowerCase().includes(this.needle)));
+    }
+    const sort = this.sort;
+    const column = sort && columns.find((candidate) => candidate.name === sort.column);
+    if (sort && column) {
+      const keys = new Map(order.map((row) => [row, column.value ? column.value(row) : column.text(row)]));
+      const missing = (key: unknown) => key === null || (typeof key === "number" && Number.isNaN(key));
+      order.sort((a, b) => {
+        const [left, right] = [keys.get(a) ?? null, keys.get(b) ?? null];
+        if (missing(left) || missing(right)) return Number(missing(left)) - Number(missing(right)) || a - b;
+        const less = left! < right! ? -1 : left! > right! ? 1 : 0;
+        return (sort.descending ? -less : less) || a - b;
+      });
+    }
+    this.order = order;
+    this.places = new Map(order.map((row, place) => [row, place]));
+    this.status.textContent = this.needle ? `${order.length} of ${rows} rows` : `${rows} rows`;
+    this.grid.setAttribute("aria-rowcount", String(order.length + 1));
+    this.paint();
+  }
+
+  private paint(): void {
+    const { columns } = this.options;
+    const first = Math.max(0, Math.floor(this.scroll.scrollTop / this.height) - OVERSCAN);
+    const room = Math.ceil((this.scroll.clientHeight || 400) / this.height) + 2 * OVERSCAN;
+    const last = Math.min(this.order.length, first + room);
+    const gap = (rows: number) =>
+      h("tr", { "aria-hidden": true }, h("td", { colspan: columns.length, style: `height:${rows * this.height}px;padding:0;border:0` }));
+    const lines = this.order.slice(first, last).map((row, index) => this.line(row, first + index));
+    this.body.replaceChildren(
+      ...(first > 0 ? [gap(first)] : []),
+      ...lines,
+      ...(last < this.order.length ? [gap(this.order.length - last)] : []),
+    );
+  }
+
+  private line(row: number, place: number): HTMLTableRowElement {
+    const cells = this.options.columns.map((column) => {
+      const text = column.text(row);
+      return h(
+        column.numeric ? "td.wb-number" : "td",
+        { title: column.hint?.(row) ?? text },
+        column.cell ? column.cell(row) : text,
+      );
+    });
+    const line = h(
+      "tr",
+      { "data-row": row, "aria-rowindex": place + 2, "aria-selected": String(this.selected.has(row)) },
+      ...cells,
+    );
+    if (place === this.cursor) line.classList.add("wb-cursor");
+    return line;
+  }
+
+  private rowOf(event: MouseEvent): number {
+    const line = (event.target as HTMLElement).closest<HTMLElement>("tr[data-row]");
+    return line ? Number(line.dataset.row) : -1;
+  }
+
+  private click(event: MouseEvent): void {
+    const row = this.rowOf(event);
+    if (row < 0) return;
+    this.grid.focus({ preventScroll: true });
+    this.cursor = this.places.get(row) ?? -1;
+    this.options.onPick?.(row, event.shiftKey || event.ctrlKey || event.metaKey);
+    this.draw();
+  }
+
+  private key(event: KeyboardEvent): void {
+    const page = Math.max(1, Math.floor(this.scroll.clientHeight / this.height) - 2);
+    const last = this.order.length - 1;
+    const targets: Readonly<Record<string, number>> = {
+      ArrowDown: this.cursor + 1,
+      ArrowUp: this.cursor - 1,
+      PageDown: this.cursor + page,
+      PageUp: this.cursor - page,
+      Home: 0,
+      End: last,
+    };
+    if (event.target !== this.grid || event.altKey || last < 0) return;
+    const target = targets[event.key];
+    const row = this.order[this.cursor];
+    if (target !== undefined) {
+      this.cursor = Math.min(Math.max(target, 0), last);
+      this.show(this.cursor);
+      this.options.onPick?.(this.order[this.cursor]!, event.shiftKey);
+    } else if (event.key === "Enter" && row !== undefined) {
+      this.options.onOpen?.(row);
+    } else {
+      return;
+    }
+    this.draw();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  private show(place: number): void {
+    const top = place * this.height;
+    const room = this.scroll.clientHeight - 28; // below the headings
+    if (top < this.scroll.scrollTop) this.scroll.scrollTop = top;
+    else if (top + this.height > this.scroll.scrollTop + room) this.scroll.scrollTop = top + this.height - room;
+  }
+}

@@ -1,0 +1,165 @@
+"""The widget behind every view: traits, documents, calls and events, held to the contract."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import traceback
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from workbench.errors import WorkbenchError
+from workbench_widgets.context import EVERYTHING, Context
+from workbench_widgets.contract import Failure, Picked, contracts
+from workbench_widgets.pack import pack, parse
+from workbench_widgets.view import View, all_views, document
+
+__all__ = ["ViewWidget", "failure"]
+
+STATIC = Path(__file__).resolve().parent / "static"
+_LOG = logging.getLogger("workbench_widgets")
+
+
+@cache
+def _bundle(name: str, suffix: str) -> str:
+    path = STATIC / f"{name}.{suffix}"
+    if not path.is_file():
+        if suffix == "css":
+            return ""
+        raise WorkbenchError(
+            f"the bundle of the view '{name}' is missing",
+            expected=str(path.relative_to(STATIC.parent.parent)),
+            hint="build it with `make widgets`",
+        )
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def _declared() -> tuple[dict[str, tuple[type[Any], type[Any]]], dict[str, type[Any]]]:
+    calls: dict[str, tuple[type[Any], type[Any]]] = {}
+    events: dict[str, type[Any]] = {}
+    for _, module in contracts():
+        calls.update(getattr(module, "CALLS", {}))
+        events.update(getattr(module, "EVENTS", {}))
+    return calls, events
+
+
+def failure(error: BaseException) -> Failure:
+    """An error as views show it."""
+    if isinstance(error, WorkbenchError):
+        return Failure(type(error).__name__, error.message, error.details)
+    where = traceback.extract_tb(error.__traceback__)
+    details = {"where": f"{where[-1].name}, line {where[-1].lineno}"} if where else {}
+    return Failure(type(error).__name__, str(error) or type(error).__name__, details)
+
+
+class ViewWidget(anywidget.AnyWidget):
+    """One view of one subject.
+
+    Args:
+        view: The view.
+        context: What it is about.
+        height: Pixels.
+
+    Raises:
+        WorkbenchError: The view's bundle is missing, or a first document can't be made.
+        TypeError: A keyword is not known.
+    """
+
+    about = traitlets.Dict(read_only=True).tag(sync=True)
+    documents = traitlets.Dict(read_only=True).tag(sync=True)
+    selection = traitlets.Dict().tag(sync=True)
+    height = traitlets.Int(min=120, max=4000).tag(sync=True)
+
+    def __init__(self, view: View, context: Context, *, height: int = 520) -> None:
+        self.view = view
+        self.context = context
+        super().__init__(_esm=_bundle(view.name, "js"), _css=_bundle(view.name, "css"), height=height)
+        self.set_trait("about", dataclasses.asdict(context.about(view.name)))
+        first = {f"{kind}:{key}": pack(document(context, kind, key)) for kind, key in view.initial(context)}
+        self.set_trait("documents", first)
+        self._take_selection()
+        self.observe(self._picked, "selection")
+        self._ends = [
+            context.selection.on_change(lambda _: self._take_selection()),
+            context.connect(self._changed, self._emit),
+        ]
+        self.on_msg(self._asked)
+
+    @traitlets.validate("selection")
+    def _check_selection(self, proposal: Any) -> dict[str, Any]:
+        value: dict[str, Any] = proposal["value"]
+        if value:
+            try:
+                parse(Picked, value)
+            except WorkbenchError as error:
+                raise traitlets.TraitError(str(error)) from error
+        return value
+
+    def _take_selection(self) -> None:
+        chosen = self.context.selection
+        picked = Picked(chosen.method or self.context.methods[0], sorted(chosen.handles), chosen.node)
+        self.selection = dataclasses.asdict(picked)
+
+    def _picked(self, change: Any) -> None:
+        picked: Picked = parse(Picked, change["new"])
+        self.context.selection.set(picked.handles, node=picked.node, method=picked.method)
+
+    # ---- messages ------------------------------------------------------------------------------------------
+
+    def _asked(self, _: Any, message: Any, buffers: Any) -> None:
+        """Answer a call or the request for a document: exactly one reply for each, an error included."""
+        del buffers
+        number = message.get("id") if isinstance(message, dict) else None
+        if number is None:
+            return
+        try:
+            answer = self._answer(message)
+        except Exception as error:
+            if not isinstance(error, WorkbenchError):
+                _LOG.exception("the view '%s' asked for %s", self.view.name, message)
+            self.send({"id": number, "error": dataclasses.asdict(failure(error))})
+        else:
+            self.send({"id": number}, [pack(answer)])
+
+    def _answer(self, message: dict[str, Any]) -> Any:
+        if "document" in message:
+            return document(self.context, str(message["document"]), str(message.get("key", "")))
+        name = str(message.get("call"))
+        declared = _declared()[0].get(name)
+        for view in all_views().values():
+            if declared is not None and name in view.calls:
+                return view.calls[name](self.context, parse(declared[0], message.get("arguments", {})))
+        known = sorted(name for view in all_views().values() for name in view.calls)
+        raise WorkbenchError("there is no such call", expected=", ".join(known), found=name)
+
+    def _changed(self, kinds: frozenset[str]) -> None:
+        # What travelled first may be stale now; a new page that opens asks for it.
+        kept = {} if EVERYTHING in kinds else self.documents
+        kept = {name: data for name, data in kept.items() if name.partition(":")[0] not in kinds}
+        self.set_trait("documents", kept)
+        if kinds & {"about", EVERYTHING}:
+            self.set_trait("about", dataclasses.asdict(self.context.about(self.view.name)))
+        self.send({"changed": sorted(kinds)})
+
+    def _emit(self, event: str, data: Any) -> None:
+        declared = _declared()[1]
+        if type(data) is not declared.get(event):
+            raise WorkbenchError(
+                f"the contract has no such event '{event}'",
+                expected=", ".join(declared),
+                found=repr(data)[:80],
+            )
+        self.send({"event": event}, [pack(data)])
+
+    def close(self) -> None:
+        """Forget the subject and remove the widget from the page."""
+        for end in self._ends:
+            end()
+        self._ends = []
+        self.context.close()
+        super().close()
