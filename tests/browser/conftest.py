@@ -1,0 +1,72 @@
+"""One JupyterLab, one browser and one kernel for all browser tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from browser.lab import SCREENSHOTS, Lab
+from browser.server import CHROMIUM_FLAGS, Server, chromium
+
+# The models that the tests look at: lowered when they are first asked for, kept in the kernel.
+SETUP = """
+import torch, workbench as wb
+from networks import build, mtcnn
+torch.set_num_threads(1)
+_lowerings = {}
+
+def lowered(name, **options):
+    key = name, repr(options)
+    if key not in _lowerings:
+        network = mtcnn(name) if name in ("pnet", "rnet", "onet") else build(name)
+        recipe = wb.Recipe(**options) if options else None
+        _lowerings[key] = wb.lower(network.model, network.inputs, dynamic_shapes=network.dynamic_shapes, recipe=recipe)
+    return _lowerings[key]
+"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All browser tests run in one process, where tests are spread over several: they share the server."""
+    for item in items:
+        if "browser" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = Server(tmp_path_factory.mktemp("jupyter"))
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium(), args=list(CHROMIUM_FLAGS))
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def the_lab(server: Server, browser: Browser) -> Iterator[Lab]:
+    made = Lab(browser, server)
+    made.kernel.run(SETUP)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def lab(the_lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """JupyterLab with no notebook open; fails the test on console errors and requests to other hosts."""
+    failed = request.session.testsfailed
+    the_lab.problems.clear()
+    yield the_lab
+    if request.session.testsfailed > failed:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        the_lab.page.screenshot(path=SCREENSHOTS / f"failed-{request.node.name}.png")
+    the_lab.width(1400)
+    the_lab.theme("light")
+    the_lab.close()
+    the_lab.check()
