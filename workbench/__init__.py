@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.compare import Comparison as Comparison
     from workbench.compare import compare as compare
     from workbench.component import Component as Component
+    from workbench.display import workbench as workbench
     from workbench.edge.config import EdgeCompileConfig as EdgeCompileConfig
     from workbench.emit.config import ExecutorchBackendConfig as ExecutorchBackendConfig
     from workbench.errors import WorkbenchError as WorkbenchError
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from workbench.recipe import Edit as Edit
     from workbench.recipe import MemoryOptions as MemoryOptions
     from workbench.recipe import Recipe as Recipe
+    from workbench.selection import Selection as Selection
 
 __version__ = "0.1.0"
 
@@ -68,6 +70,7 @@ _HOME = {
     "PreprocessResult": "backends",
     "Recipe": "recipe",
     "Run": "lowering",
+    "Selection": "selection",
     "WorkbenchError": "errors",
     "compare": "compare",
     "export": "export",
@@ -76,6 +79,7 @@ _HOME = {
     "to_backend": "backends",
     "to_edge": "managers",
     "to_edge_transform_and_lower": "managers",
+    "workbench": "display",
 }
 _MODULES = ("errors", "runtime")
 

@@ -8,6 +8,7 @@ apart.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ import pandas as pd
 import torch
 from torch.fx import Node
 
-from workbench import provenance
+from workbench import display, provenance
 from workbench.errors import WorkbenchError
 from workbench.lowering import Lowering, Run
 
@@ -46,11 +47,13 @@ class _Cell:
         return sum(_nbytes(node.meta.get("val")) for node in self.nodes)
 
 
-class Comparison:
+class Comparison(display.Shown):
     """The result of `compare`.
 
     Attributes:
         names: What the sides are called, the reference first.
+        sides: What was compared, in the same order.
+        method: The method.
         table: One row per group of nodes that come from the same exported nodes, in the order of the
             reference.
             Columns: status (`matched`, `changed`, `only in NAME, ...`), source, module, then for each side
@@ -58,9 +61,17 @@ class Comparison:
             deltas to the first: `Δ bytes`, `Δ ms`, and where both recorded values `SQNR dB` and `max error`.
     """
 
-    def __init__(self, names: Sequence[str], table: pd.DataFrame) -> None:
+    def __init__(
+        self, names: Sequence[str], table: pd.DataFrame, sides: Sequence[Lowering | Run], method: str
+    ) -> None:
         self.names = tuple(names)
         self.table = table
+        self.sides = tuple(sides)
+        self.method = method
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the comparison as one HTML file; errors as of `Lowering.to_html`."""
+        display.save_report(self, path)
 
     def summary(self) -> pd.DataFrame:
         """One row per side: nodes, bytes written, milliseconds, and how many rows it matches or has alone."""
@@ -85,7 +96,7 @@ class Comparison:
         title = f"<Comparison of {', '.join(self.names)}: {len(self.table)} rows>"
         return f"{title}\n{self.summary().to_string(index=False)}"
 
-    def _repr_html_(self) -> str:
+    def _static_html(self) -> str:
         summary = str(self.summary().to_html(index=False, border=0))
         return summary + str(self.table.to_html(index=False, border=0, max_rows=60, na_rep=""))
 
@@ -109,7 +120,7 @@ def compare(
     called = list(names) if names is not None else [_letter(index) for index in range(len(sides))]
     if len(called) != len(sides) or len(set(called)) != len(called):
         raise WorkbenchError("each side needs a name of its own", found=", ".join(called))
-    return Comparison(called, _table(called, [_Side(side, method) for side in sides]))
+    return Comparison(called, _table(called, [_Side(side, method) for side in sides]), sides, method)
 
 
 class _Side:

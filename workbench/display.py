@@ -1,36 +1,89 @@
 """How stages look: the one hook between the workbench and what draws it.
 
 A package of widgets takes over with `register(views)`, or by being installed: the entry point group
-`lowering_workbench.views` names an object with the methods of `workbench.stages.Views`. Without one, a stage
-shows itself as a static picture of its modules (SVG, which code hosts and nbconvert can show) with a table
-behind it.
+`lowering_workbench.views` names an object with the methods of `workbench.stages.Views`, which is loaded when
+something is shown for the first time. Without one, everything shows itself as a static picture (SVG, which
+code hosts and nbconvert can show) with a table behind it.
 """
 
 from __future__ import annotations
 
 import html
+import os
+import warnings
 from collections.abc import Iterator
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from torch.fx import Node
 
 from workbench import provenance, tables
+from workbench.errors import DisplayError
 from workbench.stages import Partitioned, Planned, Program, Stage, Views, set_views
 from workbench.svg import Rectangle, bars, rectangles
 
-__all__ = ["ENTRY_POINT_GROUP", "StaticViews", "node_table", "register"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "Shown",
+    "StaticViews",
+    "node_table",
+    "register",
+    "save_report",
+    "views",
+    "workbench",
+]
 
 ENTRY_POINT_GROUP = "lowering_workbench.views"
 _SHOWN_ROWS = 30
 
 
+_INSTALL = "pip install 'lowering-workbench[widgets]'"
+
+
+class Shown:
+    """What shows itself in a notebook through the views that are installed."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        del include, exclude  # the notebook filters what it is given
+        return views().mimebundle(self)
+
+    def _static_html(self) -> str:
+        """What stands in for a view where no script runs, complete in itself."""
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
 class StaticViews:
     """The views without widgets."""
 
-    def mimebundle(self, stage: Stage) -> dict[str, Any]:
-        """An HTML representation with an SVG in it, and plain text."""
+    def mimebundle(self, shown: Any) -> dict[str, Any]:
+        """An HTML representation, with an SVG in it where there is a picture, and plain text.
+
+        Raises:
+            DisplayError: The object is nothing that the workbench shows.
+        """
+        if isinstance(shown, Stage):
+            return self._stage(shown)
+        if not isinstance(shown, Shown):
+            raise DisplayError(
+                "there is no view of this object",
+                expected="a lowering, one of its stages, a run, an opened program or a comparison",
+                found=type(shown).__name__,
+            )
+        return {"text/html": shown._static_html(), "text/plain": repr(shown)}
+
+    def workbench(self, subject: Any, **options: Any) -> Any:
+        """Needs widgets: raises `DisplayError`."""
+        del options
+        raise _not_installed("the panel of all views", subject)
+
+    def report(self, subject: Any, **options: Any) -> str:
+        """Needs widgets: raises `DisplayError`."""
+        del options
+        raise _not_installed("the HTML report", subject)
+
+    def _stage(self, stage: Stage) -> dict[str, Any]:
         if isinstance(stage, Program):
             picture = bars(_segments(stage), unit="bytes")
         elif isinstance(stage, Planned):
@@ -63,9 +116,98 @@ class StaticViews:
         return _with_partition(table, stage) if isinstance(stage, Partitioned) else table
 
 
-def register(views: Views) -> None:
-    """Let another object draw the stages from now on."""
-    set_views(views)
+class _Installed:
+    """The views of the package that is installed, or the static ones; looked up when they are needed."""
+
+    def mimebundle(self, shown: Any) -> dict[str, Any]:
+        installed = _found()
+        try:
+            return installed.mimebundle(shown)
+        except Exception as error:
+            if type(installed) is StaticViews:
+                raise
+            # A view that fails must not take the result of a cell with it.
+            reason = f"{type(error).__name__}: {error}"
+            warnings.warn(f"{type(shown).__name__} is shown without widgets: {reason}", stacklevel=3)
+            return StaticViews().mimebundle(shown)
+
+    def table(self, stage: Stage) -> pd.DataFrame:
+        return _found().table(stage)
+
+    def workbench(self, subject: Any, **options: Any) -> Any:
+        return _found().workbench(subject, **options)
+
+    def report(self, subject: Any, **options: Any) -> str:
+        return _found().report(subject, **options)
+
+
+_views: Views = _Installed()
+_known: Views | None = None  # what the entry point gave, or the static views
+_problem: str | None = None  # why it gave nothing
+
+
+def views() -> Views:
+    """What draws the workbench's objects."""
+    return _views
+
+
+def register(views: Views | None) -> None:
+    """Let another object draw from now on; None: again what is installed, looked up anew."""
+    global _views, _known, _problem
+    _known = _problem = None
+    _views = _Installed() if views is None else views
+    set_views(_views)
+
+
+def workbench(subject: Any, **options: Any) -> Any:
+    """All views of a subject in one panel, with one selection.
+
+    Args:
+        subject: A lowering, a run, a comparison or an opened program.
+        **options: As of the installed views; `run`, a run to show the measurements of, and `height` in
+            pixels.
+
+    Returns:
+        The widget; as the last value of a cell it shows itself.
+
+    Raises:
+        DisplayError: The widgets are not installed.
+    """
+    return _views.workbench(subject, **options)
+
+
+def save_report(subject: Any, path: str | os.PathLike[str], **options: Any) -> None:
+    """Write all views of a subject as one HTML file; raises `DisplayError` without widgets."""
+    Path(path).write_text(_views.report(subject, **options), encoding="utf-8")
+
+
+def _found() -> Views:
+    global _known, _problem
+    if _known is None:
+        _known, _problem = _look_up()
+        if _problem is not None:
+            warnings.warn(f"shown without widgets: {_problem}", stacklevel=4)
+    return _known
+
+
+def _look_up() -> tuple[Views, str | None]:
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            found: Views = point.load()
+        except Exception as error:  # whatever a broken installation does; there is always a static picture
+            return StaticViews(), f"{point.value} can't be loaded ({type(error).__name__}: {error})"
+        return found, None
+    return StaticViews(), None
+
+
+def _not_installed(what: str, subject: Any) -> DisplayError:
+    return DisplayError(
+        f"{what} needs the widgets",
+        expected="an installed package with the entry point " + ENTRY_POINT_GROUP,
+        found=_problem,
+        hint=_INSTALL,
+        stage=getattr(subject, "name", None) if isinstance(subject, Stage) else None,
+    )
 
 
 def node_table(stage: Stage, method: str = "forward") -> pd.DataFrame:
@@ -160,10 +302,4 @@ def _segments(stage: Program) -> list[tuple[str, int]]:
     return list(zip(table["segment"], table["bytes"], strict=True))
 
 
-def _installed() -> Views:
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        return point.load()  # type: ignore[no-any-return]
-    return StaticViews()
-
-
-register(_installed())
+register(None)

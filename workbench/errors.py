@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "DisplayError",
     "EmitError",
     "ExecutionError",
     "ExportError",
@@ -18,6 +19,7 @@ __all__ = [
     "MissingKernelError",
     "PartitionError",
     "RecipeError",
+    "SelectionError",
     "SerializationError",
     "TraceError",
     "VerificationError",
@@ -144,3 +146,11 @@ class RecipeError(WorkbenchError):
 
 class TraceError(WorkbenchError):
     """A trace could not be recorded, read or joined with its program."""
+
+
+class SelectionError(WorkbenchError):
+    """What shall be selected is not there."""
+
+
+class DisplayError(WorkbenchError):
+    """There is no such view, or what draws it is not installed."""

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 import pandas as pd
+import torch
 from torch.export import ExportedProgram
+from torch.utils._pytree import tree_leaves
 
-from workbench import pipeline
+from workbench import display, pipeline, provenance
 from workbench.errors import ExecutionError, RecipeError, TraceError
 from workbench.inspector import EventBatch, Inspector, LiveRun, Trace
 from workbench.recipe import Recipe
 from workbench.runtime import Method, Runtime, TraceSession
+from workbench.selection import Selection, resolve
 from workbench.serialize.etrecord import generate_etrecord
 from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Stage
 
 S = TypeVar("S", bound=Stage)
+_LOG = logging.getLogger(__name__)
 
 __all__ = ["Lowering", "Run", "lower"]
 
@@ -54,15 +59,19 @@ def lower(
         WorkbenchError: A later step failed; its kind and its field `stage` say which.
     """
     chosen = recipe if recipe is not None else Recipe()
-    if not isinstance(chosen, Recipe):
-        raise RecipeError("that is no recipe", expected="workbench.Recipe", found=type(chosen).__name__)
+    _check_recipe(chosen)
     exported, seconds = pipeline.capture(
         model, example_inputs, kwargs=kwargs, dynamic_shapes=dynamic_shapes, progress=progress
     )
     return Lowering(pipeline.run(exported, chosen, progress=progress), seconds)
 
 
-class Lowering:
+def _check_recipe(recipe: Any) -> None:
+    if not isinstance(recipe, Recipe):
+        raise RecipeError("that is no recipe", expected="workbench.Recipe", found=type(recipe).__name__)
+
+
+class Lowering(display.Shown):
     """A lowered model: its stages and its program.
 
     Made by `lower` and `relower`; not by hand.
@@ -74,12 +83,27 @@ class Lowering:
         seconds: How long each step that ran took.
     """
 
-    def __init__(self, result: pipeline.Result, export_seconds: float | None = None) -> None:
+    recipe: Recipe
+    seconds: Mapping[str, float]
+    ran: tuple[str, ...]
+
+    def __init__(
+        self,
+        result: pipeline.Result,
+        export_seconds: float | None = None,
+        *,
+        selection: Selection | None = None,
+    ) -> None:
+        self._listeners: dict[object, Callable[[Lowering], object]] = {}
+        self._take(result, export_seconds)
+        self._selection = Selection(self.methods[0]) if selection is None else selection
+
+    def _take(self, result: pipeline.Result, export_seconds: float | None = None) -> None:
         self._result = result
         self._loaded: dict[str, Method] = {}
         self.recipe = result.recipe
         exporting = {} if export_seconds is None else {"export": export_seconds}
-        self.seconds: Mapping[str, float] = MappingProxyType({**exporting, **result.seconds})
+        self.seconds = MappingProxyType({**exporting, **result.seconds})
         self.ran = tuple(self.seconds)
 
     @property
@@ -115,7 +139,12 @@ class Lowering:
     def _stage(self, step: str, kind: type[S]) -> S:
         stage = self._result.stages[step]
         assert isinstance(stage, kind)
+        stage._taken_from(self)
         return stage
+
+    def has(self, stage: Stage) -> bool:
+        """Whether this is one of the lowering's stages."""
+        return any(own is stage for own in self._result.stages.values())
 
     def relower(self, recipe: Recipe, *, progress: bool | None = None) -> Lowering:
         """Lower the same capture with another recipe; only what the change concerns runs again.
@@ -123,7 +152,114 @@ class Lowering:
         Raises:
             WorkbenchError: A step failed.
         """
-        return Lowering(pipeline.run(self.exported, recipe, before=self._result, progress=progress))
+        return Lowering(self._lowered_again(recipe, progress), selection=self._selection)
+
+    def update(self, recipe: Recipe, *, progress: bool | None = None) -> Lowering:
+        """Lower the same capture with another recipe, in place: the stages of this object are new then.
+
+        Methods that were loaded are let go; runs keep the program that they ran.
+
+        Returns:
+            This object.
+
+        Raises:
+            WorkbenchError: A step failed; nothing has changed then.
+        """
+        self._take(self._lowered_again(recipe, progress))
+        errors = []
+        for key, callback in list(self._listeners.items()):
+            if key in self._listeners:
+                try:
+                    callback(self)
+                except Exception as error:
+                    errors.append(error)
+        for other in errors[1:]:
+            _LOG.error("a listener of a lowering failed", exc_info=other)
+        if errors:
+            raise errors[0]
+        return self
+
+    def _lowered_again(self, recipe: Recipe, progress: bool | None) -> pipeline.Result:
+        _check_recipe(recipe)
+        return pipeline.run(self.exported, recipe, before=self._result, progress=progress)
+
+    def on_change(self, callback: Callable[[Lowering], object]) -> Callable[[], None]:
+        """Call back with this lowering after each `update`.
+
+        What a callback raises is raised by `update` after all others were called.
+
+        Returns:
+            A function that ends it.
+        """
+        key = object()
+        self._listeners[key] = callback
+
+        def remove() -> None:
+            self._listeners.pop(key, None)
+
+        return remove
+
+    # ---- looking at it -------------------------------------------------------------------------------------
+
+    @property
+    def selection(self) -> Selection:
+        """What is selected in all views of this lowering, and of those made from the same capture.
+
+        May be set to source handles, names of nodes of any stage, rows of a table with a column `handles`, or
+        None.
+
+        Raises:
+            SelectionError: On setting: there is no such node.
+        """
+        return self._selection
+
+    @selection.setter
+    def selection(self, value: Any) -> None:
+        handles, node, method = resolve(value, self._names)
+        self._selection.set(handles, node=node, method=method)
+
+    def _names(self) -> Iterator[tuple[str, Mapping[str, frozenset[int]]]]:
+        """Handles by node name, of the selected method first, and there of the earliest stage."""
+        chosen = self._selection.method
+        methods = sorted(self.methods, key=lambda name: name != chosen)
+        for method in methods:
+            for stage in self._result.stages.values():
+                program = stage._programs.get(method)
+                if program is not None:
+                    nodes = provenance.nodes_of(program.graph_module)
+                    yield method, {node.name: provenance.handles(node) for node in nodes}
+
+    def to_html(self, path: str | os.PathLike[str], *, run: Run | None = None) -> None:
+        """Write all views as one HTML file, which needs neither a kernel nor a network.
+
+        Args:
+            path: The file.
+            run: A run whose measurements are shown.
+
+        Raises:
+            DisplayError: The widgets are not installed.
+        """
+        display.save_report(self, path, run=run)
+
+    def example_inputs(self, method: str = "forward") -> list[Any]:
+        """Inputs that a method can be run with: copies of the example that it was captured with.
+
+        Raises:
+            ExecutionError: There is no such method, or its capture came without an example.
+        """
+        program = self.exported._programs.get(method)
+        if program is None:
+            raise ExecutionError(
+                f"there is no method '{method}'", code="InvalidArgument", expected=", ".join(self.methods)
+            )
+        if program.example_inputs is None:
+            raise ExecutionError(
+                f"method '{method}' was captured without example inputs",
+                code="InvalidState",
+                hint="give the inputs",
+            )
+        leaves = tree_leaves(program.example_inputs)
+        return [leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
 
     @property
     def why_not(self) -> pd.DataFrame:
@@ -257,7 +393,7 @@ class Runnable(Protocol):
         """A loaded method."""
 
 
-class Run:
+class Run(display.Shown):
     """One or several executions of a method.
 
     Attributes:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from workbench import svg, tables
+from workbench import display, svg, tables
 from workbench.emit import ir
 from workbench.errors import ExecutionError, SerializationError
 from workbench.lowering import Run
 from workbench.runtime import Method, Runtime
+from workbench.selection import Selection, resolve
 from workbench.serialize import read_program
 
 __all__ = ["OpenedProgram", "open"]
@@ -32,7 +33,7 @@ def open(source: str | os.PathLike[str] | bytes) -> OpenedProgram:
     return OpenedProgram(source)
 
 
-class OpenedProgram:
+class OpenedProgram(display.Shown):
     """A program that was opened. Tables are DataFrames.
 
     Attributes:
@@ -44,6 +45,26 @@ class OpenedProgram:
         self.source = source
         self.program = read_program(source)
         self._loaded: dict[str, Method] = {}
+        methods = self.program.methods
+        self._selection = Selection(methods[0].name if methods else None)
+
+    @property
+    def selection(self) -> Selection:
+        """What is selected, for all views of this program.
+
+        Of what the instructions come from nothing is known; so the handle of an instruction is its index in
+        its method's first chain, plus one.
+        """
+        return self._selection
+
+    @selection.setter
+    def selection(self, value: Any) -> None:
+        handles, node, method = resolve(value, tuple)
+        self._selection.set(handles, node=node, method=method)
+
+    def to_html(self, path: str | os.PathLike[str], *, run: Run | None = None) -> None:
+        """Write all views as one HTML file; arguments and errors as of `Lowering.to_html`."""
+        display.save_report(self, path, run=run)
 
     @property
     def methods(self) -> pd.DataFrame:
@@ -148,7 +169,7 @@ class OpenedProgram:
         )
         return f"<Program {name}: {methods}>"
 
-    def _repr_html_(self) -> str:
+    def _static_html(self) -> str:
         sizes = self.sizes
         picture = svg.bars(list(zip(sizes["segment"], sizes["bytes"], strict=True)), unit="bytes")
         parts = [str(self.methods.to_html(index=False, border=0)), picture]

@@ -12,6 +12,7 @@ This module imports nothing of the workbench. How a stage looks in a notebook is
 from __future__ import annotations
 
 import hashlib
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -25,13 +26,22 @@ __all__ = ["Edge", "Exported", "Lowered", "Partitioned", "Planned", "Program", "
 
 
 class Views(Protocol):
-    """What displays stages: `workbench.display`, or a package of widgets in its place."""
+    """What displays stages, lowerings, runs, comparisons and opened programs.
 
-    def mimebundle(self, stage: Stage) -> dict[str, Any]:
-        """The representations of a stage, by MIME type."""
+    `workbench.display` has one without scripts; a package of widgets takes its place.
+    """
+
+    def mimebundle(self, shown: Any) -> dict[str, Any]:
+        """The representations of an object, by MIME type."""
 
     def table(self, stage: Stage) -> pd.DataFrame:
         """The rows of a stage: its nodes, tensors or instructions."""
+
+    def workbench(self, subject: Any, **options: Any) -> Any:
+        """All views of a lowering, a run, a comparison or an opened program in one panel."""
+
+    def report(self, subject: Any, **options: Any) -> str:
+        """All views of a subject as one HTML file, which needs neither a kernel nor a network."""
 
 
 _views: Views | None = None
@@ -52,11 +62,12 @@ class Stage:
     """
 
     name: ClassVar[str]
-    __slots__ = ("_copy", "_fingerprint", "_programs")
+    __slots__ = ("__weakref__", "_copy", "_fingerprint", "_owner", "_programs")
 
     _programs: Mapping[str, ExportedProgram]
     _copy: Callable[[ExportedProgram], ExportedProgram]
     _fingerprint: str | None
+    _owner: weakref.ref[Any] | None
 
     def __init__(
         self,
@@ -64,7 +75,7 @@ class Stage:
         *,
         copy: Callable[[ExportedProgram], ExportedProgram],
     ) -> None:
-        self._freeze(_programs=MappingProxyType(dict(programs)), _copy=copy, _fingerprint=None)
+        self._freeze(_programs=MappingProxyType(dict(programs)), _copy=copy, _fingerprint=None, _owner=None)
 
     def _freeze(self, **values: Any) -> None:
         for key, value in values.items():
@@ -75,6 +86,19 @@ class Stage:
 
     def __delattr__(self, key: str) -> None:
         raise AttributeError(f"a stage is frozen: change the recipe and lower again ({self.name}.{key})")
+
+    @property
+    def owner(self) -> Any:
+        """The lowering that this stage was last taken from.
+
+        None where it was taken from none, where nothing else holds the lowering, and where the lowering was
+        updated since and has another stage in its place. Says nothing about the stage's content.
+        """
+        lowering = None if self._owner is None else self._owner()
+        return lowering if lowering is not None and lowering.has(self) else None
+
+    def _taken_from(self, lowering: Any) -> None:
+        self._freeze(_owner=weakref.ref(lowering))
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import workbench as wb
+from workbench.display import StaticViews
 
 ADD_MUL = "workbench.backends.demo:AddMulPartitionerDemo"
 
@@ -95,7 +96,7 @@ def test_three_sides_have_three_columns_each(plain: wb.Lowering, delegated: wb.L
 
 def test_comparison_shows_itself(plain: wb.Lowering, delegated: wb.Lowering) -> None:
     comparison = wb.compare(plain, delegated)
-    assert "<table" in comparison._repr_html_()
+    assert "<table" in StaticViews().mimebundle(comparison)["text/html"]
     assert "rows" in repr(comparison)
 
 

@@ -19,6 +19,14 @@ from workbench.svg import Rectangle, bars, rectangles
 STAGES = ("exported", "edge", "partitioned", "lowered", "plan", "program")
 
 
+@pytest.fixture(autouse=True)
+def _static_views() -> Iterator[None]:
+    """Whatever is installed."""
+    display.register(display.StaticViews())
+    yield
+    display.register(None)
+
+
 @pytest.fixture(scope="module")
 def lowering() -> wb.Lowering:
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).eval()
@@ -30,7 +38,7 @@ def lowering() -> wb.Lowering:
 def own_views() -> Iterator[list[Stage]]:
     seen: list[Stage] = []
 
-    class Own:
+    class Own(display.StaticViews):
         def mimebundle(self, stage: Stage) -> dict[str, Any]:
             seen.append(stage)
             return {"text/plain": "mine"}
@@ -40,7 +48,6 @@ def own_views() -> Iterator[list[Stage]]:
 
     display.register(Own())
     yield seen
-    display.register(display.StaticViews())
 
 
 @pytest.mark.parametrize("name", STAGES)

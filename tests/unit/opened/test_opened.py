@@ -10,6 +10,7 @@ import torch
 
 import workbench as wb
 from networks import Network, build
+from workbench.display import StaticViews
 from workbench.errors import ExecutionError, SerializationError
 
 
@@ -62,7 +63,7 @@ def test_bytes_are_opened_as_well(opened: wb.OpenedProgram, lowering: wb.Lowerin
     again = wb.open(lowering.program.buffer)
     assert again.instructions.equals(opened.instructions)
     assert "bytes" in repr(again)
-    assert "<svg" in again._repr_html_()
+    assert "<svg" in StaticViews().mimebundle(again)["text/html"]
 
 
 def test_values_say_where_they_live(opened: wb.OpenedProgram) -> None:
