@@ -1,1 +1,25 @@
-"""The graph of a stage."""
+"""The graph of a stage: modules that open and close, and all that is known of each node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workbench_widgets.context import Context
+from workbench_widgets.graph.document import graph_document
+from workbench_widgets.view import View
+
+__all__ = ["VIEW"]
+
+
+def _initial(context: Context) -> Iterable[tuple[str, str]]:
+    about = context.about("graph")
+    yield "graph", f"{about.stage}/{about.method}"
+
+
+VIEW = View(
+    name="graph",
+    title="Graph",
+    documents={"graph": graph_document},
+    initial=_initial,
+    shows=("exported", "edge", "lowered"),
+)

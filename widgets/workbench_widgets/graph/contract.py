@@ -43,11 +43,10 @@ class GraphDocument:
         shape: Sizes, as `(1, 3, 8, 8)`; those of several results separated by semicolons.
         dtype: Element types, as shapes.
         bytes: Of all results, at the sizes' upper bounds; 0 without tensors.
-        flops: Floating-point operations of a call by its shapes; NaN where nothing counts them.
         module: Row of the innermost container.
         source: `file:line` of the user's code; empty where unknown.
         tag: The partition; empty for a node that stays with the runtime.
-        instruction: Number of the instruction in the program; -1 where the node has none.
+        instruction: At the stage `program` the number of the instruction; -1 for what is none.
         handle_start: First of the node's handles, with one entry more than nodes.
         handles: Source handles, ascending for each node.
         src: Row of each edge's producer.
@@ -72,7 +71,6 @@ class GraphDocument:
     shape: Strings
     dtype: Strings
     bytes: F64
-    flops: F64
     module: I32
     source: Strings
     tag: Strings
