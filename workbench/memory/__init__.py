@@ -78,7 +78,7 @@ def plan(
         for index, offset in zip(members, found, strict=True):
             offsets[index] = offset
         reports.append(arena_report(arena, problem, found, size, limit))
-    return offsets, MethodMemory(method, tuple(reports), planner_name)
+    return offsets, MethodMemory(method, tuple(reports), planner_name, tuple(buffers))
 
 
 def _too_small(arena: int, limit: int, size: int, problem: Problem, method: str) -> MemoryPlanError:

@@ -83,11 +83,13 @@ class MethodMemory:
         method: Its name.
         arenas: Its arenas.
         planner: The planner that made it.
+        buffers: What was planned, in the order in which the planner saw it: the same again gives the same.
     """
 
     method: str
     arenas: tuple[ArenaReport, ...]
     planner: str
+    buffers: tuple[Buffer, ...] = ()
 
     @property
     def arena_sizes(self) -> dict[int, int]:
