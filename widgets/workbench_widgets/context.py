@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -115,6 +116,35 @@ class Context:
         if self._lone is not None:
             return [self._lone.name.lower()]
         return ["program", "run"]
+
+    def at(self, stage: str) -> Context:
+        """The same context, beginning with another stage.
+
+        Raises:
+            WorkbenchError: There is no such stage.
+        """
+        if stage not in (*self.stages, "compare"):
+            raise WorkbenchError("there is no such stage", expected=", ".join(self.stages), found=stage)
+        other = copy.copy(self)
+        other.shown = stage
+        return other
+
+    def has_stage(self, name: str) -> bool:
+        """Whether a stage of this name can be had with `stage`."""
+        if self._lone is not None:
+            return self._lone.name.lower() == name
+        return self.lowering is not None and name in STAGES
+
+    def node_count(self) -> int:
+        """Nodes of all stages together; of a program from a file its instructions."""
+        if self.lowering is not None:
+            stages = [self.stage(name) for name in STAGES]
+        elif self._lone is not None:
+            stages = [self._lone]
+        else:
+            chains = (chain for method in self.program.methods for chain in method.chains)
+            return sum(len(chain.instructions) for chain in chains)
+        return sum(_count(stage._programs.values()) for stage in stages)
 
     def stage(self, name: str) -> Stage:
         """A stage by the name that views use.

@@ -35,11 +35,12 @@ _SMALL = 1 << 14
 DTYPES = ("float64", "float32", "int32", "uint32", "uint16", "uint8")
 
 
-def pack(document: Any) -> bytes:
+def pack(document: Any, *, level: int = 1) -> bytes:
     """A document as bytes.
 
     Args:
         document: A dataclass of `columns`; every field is held against its annotation.
+        level: How hard to deflate, 1 (quick) to 9 (small).
 
     Raises:
         SerializationError: A field holds something else than its annotation says, or a number that its column
@@ -63,7 +64,7 @@ def pack(document: Any) -> bytes:
     body = b"".join((struct.pack("<I", len(header)), header, *columns))
     if len(body) < _SMALL:
         return _MAGIC + struct.pack("<I", 0) + body
-    return _MAGIC + struct.pack("<I", _DEFLATED) + zlib.compress(body, 1)
+    return _MAGIC + struct.pack("<I", _DEFLATED) + zlib.compress(body, level)
 
 
 def unpack(data: bytes) -> Any:

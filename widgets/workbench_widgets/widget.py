@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import traceback
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,19 @@ from workbench_widgets.contract import Failure, Picked, contracts
 from workbench_widgets.pack import pack, parse
 from workbench_widgets.view import View, all_views, document
 
-__all__ = ["ViewWidget", "failure"]
+__all__ = ["ViewWidget", "bundle", "failure"]
 
 STATIC = Path(__file__).resolve().parent / "static"
 _LOG = logging.getLogger("workbench_widgets")
 
 
 @cache
-def _bundle(name: str, suffix: str) -> str:
+def bundle(name: str, suffix: str) -> str:
+    """The script (`js`) or the style (`css`) of a view.
+
+    Raises:
+        WorkbenchError: It has not been built.
+    """
     path = STATIC / f"{name}.{suffix}"
     if not path.is_file():
         if suffix == "css":
@@ -66,7 +72,7 @@ class ViewWidget(anywidget.AnyWidget):
         height: Pixels.
 
     Raises:
-        WorkbenchError: The view's bundle is missing, or a first document can't be made.
+        WorkbenchError: The view's bundle is missing.
         TypeError: A keyword is not known.
     """
 
@@ -78,10 +84,9 @@ class ViewWidget(anywidget.AnyWidget):
     def __init__(self, view: View, context: Context, *, height: int = 520) -> None:
         self.view = view
         self.context = context
-        super().__init__(_esm=_bundle(view.name, "js"), _css=_bundle(view.name, "css"), height=height)
+        super().__init__(_esm=bundle(view.name, "js"), _css=bundle(view.name, "css"), height=height)
         self.set_trait("about", dataclasses.asdict(context.about(view.name)))
-        first = {f"{kind}:{key}": pack(document(context, kind, key)) for kind, key in view.initial(context)}
-        self.set_trait("documents", first)
+        self.set_trait("documents", dict(self._first()))
         self._take_selection()
         self.observe(self._picked, "selection")
         self._ends = [
@@ -89,6 +94,15 @@ class ViewWidget(anywidget.AnyWidget):
             context.connect(self._changed, self._emit),
         ]
         self.on_msg(self._asked)
+
+    def _first(self) -> Iterator[tuple[str, bytes]]:
+        for kind, key in self.view.initial(self.context):
+            try:
+                yield f"{kind}:{key}", pack(document(self.context, kind, key))
+            except Exception as error:
+                # The view asks for it again, and shows the error where the picture would be.
+                level = logging.DEBUG if isinstance(error, WorkbenchError) else logging.ERROR
+                _LOG.log(level, "the document %s:%s can't be made", kind, key, exc_info=True)
 
     @traitlets.validate("selection")
     def _check_selection(self, proposal: Any) -> dict[str, Any]:

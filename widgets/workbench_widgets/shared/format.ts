@@ -55,3 +55,10 @@ export function shorten(text: string, length: number): string {
   const head = Math.ceil((length - 1) / 2);
   return `${text.slice(0, head)}…${text.slice(text.length - (length - 1 - head))}`;
 }
+
+/** Seconds: `0.42 s`, `12.0 s`, `830 ms`. */
+export function seconds(value: number | null): string {
+  if (value === null || !Number.isFinite(value)) return "–";
+  if (value < 0.1) return ms(1000 * value);
+  return `${value < 10 ? value.toFixed(2) : value.toFixed(1)} s`;
+}

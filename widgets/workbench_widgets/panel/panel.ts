@@ -1,0 +1,312 @@
+// All views of one subject: the stages as tabs, the graph at the left, the stage's own view at the right.
+import type { About } from "../contract.ts";
+import type { Host } from "../shared/host.ts";
+import { saveFile } from "../shared/clipboard.ts";
+import { h, unique } from "../shared/dom.ts";
+import { clearError, showError } from "../shared/errors.ts";
+import { matches } from "../shared/host.ts";
+import { button, spacer, toggle } from "../shared/toolbar.ts";
+import { differences, relowered } from "./notes.ts";
+import { recipeButton, type RecipeButton } from "./recipe.ts";
+import { makeSelectionLine, type SelectionLine } from "./selection_line.ts";
+import { makeSplit, type Mode, type Split } from "./split.ts";
+import { makeStageBar, type StageBar } from "./stagebar.ts";
+import { graphStage, type Mounted, type PanelView, type Place } from "./places.ts";
+
+export interface PanelOptions {
+  readonly views: Readonly<Record<string, PanelView>>;
+  readonly places: Readonly<Record<string, Place>>;
+}
+
+const NARROW = 700;
+const NOTE_MS = 12_000;
+
+interface Slot {
+  readonly el: HTMLElement;
+  readonly handle: Promise<Mounted | null>;
+}
+
+export class Panel {
+  private readonly host: Host;
+  private readonly options: PanelOptions;
+  private readonly el: HTMLElement;
+  private readonly bar: StageBar;
+  private readonly split: Split;
+  private readonly whole: HTMLElement;
+  private readonly note: HTMLElement;
+  private readonly line: SelectionLine;
+  private readonly recipe: RecipeButton;
+  private readonly modes: Map<Mode, HTMLButtonElement>;
+  private readonly modeGroup: HTMLElement;
+  private readonly slots = new Map<string, Slot>();
+  private readonly ends: (() => void)[] = [];
+  private about: About;
+  private stage: string;
+  private mode: Mode = "both";
+  private narrow = false;
+  private closed = false;
+  private timer = 0;
+
+  constructor(host: Host, parent: HTMLElement, options: PanelOptions) {
+    this.host = host;
+    this.options = options;
+    this.about = host.about;
+    const stages = this.about.stages;
+    this.stage = stages.some((s) => s.name === this.about.stage) ? this.about.stage : (stages[0]?.name ?? "");
+    const id = unique("panel");
+    this.bar = makeStageBar(stages, this.stage, id, (name) => this.show(name));
+    this.split = makeSplit();
+    this.whole = h("div.wb-pane.wb-whole");
+    this.note = h("div.wb-panel-note", { role: "status", hidden: true });
+    this.line = makeSelectionLine(host, this.graphStage(), pythonName(this.about));
+    this.modes = new Map(
+      (
+        [
+          ["first", "Graph", "Only the graph"],
+          ["both", "Both", "The graph and the stage's own view"],
+          ["second", "View", "Only the stage's own view"],
+        ] as const
+      ).map(([mode, text, title]) => [mode, button(text, title, () => this.setMode(mode))]),
+    );
+    this.modeGroup = h("span.wb-modes", { role: "group", "aria-label": "Show" }, ...this.modes.values());
+    this.recipe = recipeButton(host);
+    this.el = this.build(id);
+    parent.append(this.el);
+    const observer = new ResizeObserver(() => this.resize());
+    observer.observe(this.el);
+    this.ends.push(
+      () => observer.disconnect(),
+      host.onChange((kinds) => this.changed(kinds)),
+    );
+    this.resize();
+    this.show(this.stage);
+  }
+
+  destroy(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+    for (const end of this.ends) end();
+    for (const slot of this.slots.values()) void slot.handle.then((handle) => handle?.destroy());
+    this.slots.clear();
+    this.line.destroy();
+    this.recipe.destroy();
+    this.bar.destroy();
+    this.split.destroy();
+    this.el.remove();
+  }
+
+  private build(id: string): HTMLElement {
+    const live = this.host.live;
+    const run = button("▶ Run", "Run with the example inputs and measure", () => void this.run());
+    run.disabled = !live || !this.about.can_run;
+    if (!live) run.title = "A report has no kernel to run in";
+    const report = button("Report", "Save all views as one HTML file", () => void this.report(report));
+    const tall = toggle("⤢", "As high as the window", false, (on) => {
+      this.el.classList.toggle("wb-tall", on);
+      if (on) this.el.scrollIntoView({ block: "start" });
+    });
+    return h(
+      "div.wb-frame.wb-panel",
+      {},
+      h(
+        "div.wb-panel-bar",
+        {},
+        this.bar.el,
+        h(
+          "div.wb-panel-actions",
+          { role: "toolbar", "aria-label": "Workbench" },
+          this.modeGroup,
+          spacer(),
+          live ? run : null,
+          this.recipe.el,
+          live ? report : null,
+          tall,
+        ),
+      ),
+      this.note,
+      h(
+        "div.wb-panel-body",
+        { id, role: "tabpanel", "aria-label": "Stage" },
+        this.split.el,
+        this.whole,
+        this.recipe.drawer,
+      ),
+      this.line.el,
+    );
+  }
+
+  // ---- what is shown ---------------------------------------------------------------------------------------
+
+  private get place(): Place {
+    const place = this.options.places[this.stage] ?? { view: null };
+    return place.view === null || this.options.views[place.view] ? place : { view: null };
+  }
+
+  private graphStage(): string {
+    return graphStage(this.stage, this.about.stages.map((stage) => stage.name));
+  }
+
+  private show(stage: string): void {
+    this.stage = stage;
+    const { view, alone } = this.place;
+    const method = this.method();
+    this.split.el.hidden = alone === true;
+    this.whole.hidden = alone !== true;
+    const wanted = new Set<string>();
+    if (!alone && (view === null || this.mode !== "second")) wanted.add("graph");
+    if (view !== null && (alone || this.mode !== "first")) wanted.add(view);
+    for (const [name, slot] of this.slots) slot.el.hidden = !wanted.has(name);
+    for (const name of wanted) this.ensure(name, method);
+    this.arrange();
+    this.line.setStage(this.graphStage());
+  }
+
+  /** Mounts a view where it is not yet, and tells it the stage. */
+  private ensure(name: string, method: string): void {
+    const stage = name === "graph" ? this.graphStage() : this.stage;
+    const known = this.slots.get(name);
+    if (known) {
+      void known.handle.then((handle) => {
+        if (!this.closed && name === "graph") void handle?.setStage?.(this.graphStage(), method);
+      });
+      return;
+    }
+    const parent = this.paneOf(name);
+    const el = h("div.wb-slot", { "data-view": name });
+    parent.append(el);
+    this.slots.set(name, { el, handle: this.mount(name, el, stage, method) });
+  }
+
+  private paneOf(name: string): HTMLElement {
+    if (name === "graph") return this.split.first;
+    return this.place.alone ? this.whole : this.split.second;
+  }
+
+  private async mount(name: string, el: HTMLElement, stage: string, method: string): Promise<Mounted | null> {
+    const view = this.options.views[name];
+    if (!view) return null;
+    try {
+      const handle = await view.mount(scoped(this.host, name, stage), el, { stage, method });
+      if (this.closed) {
+        handle.destroy();
+        return null;
+      }
+      // The bar may have moved on while the view was made.
+      if (name === "graph" && this.graphStage() !== stage) void handle.setStage?.(this.graphStage(), method);
+      return handle;
+    } catch (error) {
+      if (!this.closed) this.failed(name, el, error);
+      return null;
+    }
+  }
+
+  private failed(name: string, el: HTMLElement, error: unknown): void {
+    const box = showError(el, error);
+    const again = button("Try again", `Show ${this.options.views[name]?.title ?? name} again`, () => {
+      el.remove();
+      this.slots.delete(name);
+      this.show(this.stage);
+    });
+    box.append(h("div.wb-error-actions", {}, again));
+  }
+
+  private setMode(mode: Mode): void {
+    this.mode = mode;
+    this.show(this.stage);
+  }
+
+  private arrange(): void {
+    const { view, alone } = this.place;
+    this.modeGroup.hidden = view === null || alone === true;
+    const mode = view === null ? "first" : this.mode;
+    for (const [name, made] of this.modes) made.setAttribute("aria-pressed", String(name === mode));
+    const title = view === null ? "View" : (this.options.views[view]?.title ?? "View");
+    const second = this.modes.get("second");
+    if (second) second.textContent = title;
+    this.split.setStacked(this.narrow);
+    this.split.setMode(mode);
+  }
+
+  private resize(): void {
+    const narrow = this.el.clientWidth > 0 && this.el.clientWidth < NARROW;
+    this.el.classList.toggle("wb-narrow", narrow);
+    if (narrow === this.narrow) return;
+    this.narrow = narrow;
+    this.arrange();
+  }
+
+  private method(): string {
+    const { method } = this.host.selection.get();
+    return this.about.methods.includes(method) ? method : this.about.method;
+  }
+
+  // ---- what happens ----------------------------------------------------------------------------------------
+
+  private changed(kinds: ReadonlySet<string>): void {
+    if (!matches(kinds, "about")) return;
+    const before = this.about;
+    this.about = this.host.about;
+    this.bar.update(this.about.stages, differences(before.stages, this.about.stages));
+    if (kinds.has("*")) this.tell(relowered(before, this.about));
+  }
+
+  private tell(text: string): void {
+    this.note.hidden = false;
+    this.note.replaceChildren(
+      h("span", {}, text),
+      button("×", "Close", () => (this.note.hidden = true)),
+    );
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => (this.note.hidden = true), NOTE_MS) as unknown as number;
+  }
+
+  /** Goes to the run's stage and starts what stands there. */
+  private async run(): Promise<void> {
+    this.bar.choose("run");
+    if (this.mode === "first") this.mode = "both";
+    this.show("run");
+    const view = this.options.places.run?.view;
+    const handle = view ? await this.slots.get(view)?.handle : null;
+    if (!this.closed) void handle?.start?.();
+  }
+
+  private async report(made: HTMLButtonElement): Promise<void> {
+    made.disabled = true;
+    made.setAttribute("aria-busy", "true");
+    clearError(this.el);
+    try {
+      const file = await this.host.call("panel.report", { stage: this.stage, method: this.method() });
+      saveFile(file.name, file.html, "text/html");
+      this.tell(`Saved ${file.name}; in Python: ${reportPython(this.about)}`);
+    } catch (error) {
+      if (!this.closed) showError(this.el, error);
+    } finally {
+      made.disabled = false;
+      made.removeAttribute("aria-busy");
+    }
+  }
+}
+
+function pythonName(about: About): string {
+  return about.can_lower ? "lowering.selection" : "program.selection";
+}
+
+function reportPython(about: About): string {
+  return `${about.can_lower ? "lowering" : "program"}.to_html("report.html")`;
+}
+
+/** The host as one view sees it: the same, with the view's own name and stage. */
+function scoped(host: Host, view: string, stage: string): Host {
+  return {
+    live: host.live,
+    selection: host.selection,
+    get about() {
+      return { ...host.about, view, stage };
+    },
+    document: (kind, key) => host.document(kind, key),
+    has: (kind, key) => host.has(kind, key),
+    onChange: (listener) => host.onChange(listener),
+    call: (name, args) => host.call(name, args),
+    onEvent: (name, listener) => host.onEvent(name, listener),
+  };
+}

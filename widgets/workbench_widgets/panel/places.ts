@@ -1,0 +1,42 @@
+// What the panel shows beside which stage.
+import type { Host } from "../shared/host.ts";
+
+/** What a mounted view can do for the panel. */
+export interface Mounted {
+  destroy(): void;
+  setStage?(stage: string, method?: string): unknown;
+  /** Runs and measures; of the view that shows runs. */
+  start?(): unknown;
+}
+
+export interface Options {
+  readonly stage: string;
+  readonly method: string;
+}
+
+export interface PanelView {
+  readonly title: string;
+  readonly mount: (host: Host, el: HTMLElement, options: Options) => Mounted | Promise<Mounted>;
+}
+
+export interface Place {
+  /** The stage's own view; null where the graph is all there is to see. */
+  readonly view: string | null;
+  /** It brings a graph of its own, and takes the whole panel. */
+  readonly alone?: boolean;
+}
+
+export const PLACES: Readonly<Record<string, Place>> = {
+  exported: { view: null },
+  edge: { view: null },
+  partitioned: { view: "partition", alone: true },
+  lowered: { view: null },
+  planned: { view: "memory" },
+  program: { view: "program" },
+  run: { view: "profile" },
+};
+
+/** The stage whose graph stands beside a stage: a program and its run are the planned graph, in a file. */
+export function graphStage(stage: string, stages: readonly string[]): string {
+  return (stage === "program" || stage === "run") && stages.includes("planned") ? "planned" : stage;
+}

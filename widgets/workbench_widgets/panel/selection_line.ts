@@ -1,0 +1,124 @@
+// The line that says what is selected: node, operator, module, source line; and how Python sees it.
+import type { GraphDocument, Picked } from "../contract.ts";
+import type { Host } from "../shared/host.ts";
+import { copyText } from "../shared/clipboard.ts";
+import { h } from "../shared/dom.ts";
+import { shorten } from "../shared/format.ts";
+import { HandleIndex } from "../shared/selection.ts";
+import { button } from "../shared/toolbar.ts";
+
+export interface Described {
+  readonly title: string;
+  readonly op: string;
+  readonly module: string;
+  readonly source: string;
+}
+
+const indices = new WeakMap<GraphDocument, HandleIndex>();
+
+function indexOf(graph: GraphDocument): HandleIndex {
+  let known = indices.get(graph);
+  if (!known) indices.set(graph, (known = new HandleIndex(graph.handle_start, graph.handles)));
+  return known;
+}
+
+/** What a selection is in a graph; null where none of its nodes is there. */
+export function describe(graph: GraphDocument, picked: Picked): Described | null {
+  const rows = indexOf(graph).find(picked.handles);
+  const named = picked.node === null ? -1 : rows.findIndex((row) => graph.name.get(row) === picked.node);
+  const first = rows[Math.max(0, named)];
+  if (first === undefined) return null;
+  const calls = rows.filter((row) => graph.kind.get(row) === "call" || graph.kind.get(row) === "delegate");
+  const lead = named >= 0 || calls.length === 0 ? first : calls[0]!;
+  const others = rows.length - 1;
+  return {
+    title: graph.name.get(lead) + (others > 0 ? ` and ${others} more` : ""),
+    op: graph.op.get(lead),
+    module: graph.module_path.get(graph.module[lead] ?? -1),
+    source: graph.source.get(lead),
+  };
+}
+
+export interface SelectionLine {
+  readonly el: HTMLElement;
+  /** The stage whose graph names the selection. */
+  setStage(stage: string): void;
+  destroy(): void;
+}
+
+export function makeSelectionLine(host: Host, stage: string, python: string): SelectionLine {
+  const text = h("span.wb-selection-text", { role: "status" });
+  const clear = button("Clear", "Select nothing (Escape)", () => {
+    host.selection.set({ ...host.selection.get(), handles: [], node: null });
+  });
+  const el = h(
+    "div.wb-selection-line",
+    {},
+    text,
+    h("span.wb-spacer"),
+    h("code.wb-muted.wb-selection-python", { title: "The same selection in Python; it can be set there, too" }, python),
+    clear,
+  );
+  let current = stage;
+  let turn = 0;
+
+  const show = async () => {
+    const mine = ++turn;
+    const picked = host.selection.get();
+    clear.hidden = !picked.handles.length && picked.node === null;
+    if (!picked.handles.length && picked.node === null) {
+      text.replaceChildren(h("span.wb-muted", {}, "Nothing selected: choose a node, tensor, instruction or row"));
+      return;
+    }
+    const found = await lookUp(host, current, picked);
+    if (mine !== turn) return;
+    text.replaceChildren(...(found ? parts(found) : plain(picked)));
+  };
+  const ends = [
+    host.selection.subscribe(() => void show()),
+    host.onChange(() => void show()),
+  ];
+  void show();
+  return {
+    el,
+    setStage(next) {
+      current = next;
+      void show();
+    },
+    destroy() {
+      turn = -1;
+      for (const end of ends) end();
+      el.remove();
+    },
+  };
+}
+
+async function lookUp(host: Host, stage: string, picked: Picked): Promise<Described | null> {
+  const key = `${stage}/${picked.method || host.about.method}`;
+  // A graph that is not here yet is not worth a question: the view beside asks for it anyway.
+  if (!host.has("graph", key)) return null;
+  try {
+    return describe(await host.document("graph", key), picked);
+  } catch {
+    return null; // the view that shows this graph shows the error
+  }
+}
+
+function plain(picked: Picked): Node[] {
+  const { node, handles } = picked;
+  const named = node ?? (handles.length === 1 ? `source ${handles[0]}` : `${handles.length} sources`);
+  return [h("strong", {}, named), h("span.wb-muted", {}, " not in this stage's graph")];
+}
+
+function parts(found: Described): Node[] {
+  const made: Node[] = [h("strong", { title: found.title }, shorten(found.title, 48))];
+  if (found.op) made.push(h("span.wb-mono", { title: found.op }, shorten(found.op, 40)));
+  if (found.module) made.push(h("span", { title: `Module ${found.module}` }, shorten(found.module, 40)));
+  if (found.source) {
+    made.push(
+      h("span.wb-mono", { title: `Source line ${found.source}` }, shorten(found.source, 44)),
+      button("Copy", `Copy ${found.source}`, () => void copyText(found.source)),
+    );
+  }
+  return made;
+}
