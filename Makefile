@@ -67,20 +67,20 @@ NINJA := $(shell .ci/find-tool ninja 1.10)
 
 $(BUILD)/build.ninja: $(STAMPS)/base
 	@[ -n "$(CMAKE)" ] && [ -n "$(NINJA)" ] || $(PY) -m pip install --quiet "cmake>=3.24" ninja
-	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release \
-		-DPython_EXECUTABLE="$(CURDIR)/$(PY)" -Dpybind11_DIR="$$($(PY) -m pybind11 --cmakedir)" $(CMAKE_ARGS)
+	PATH="$(abspath $(BIN)):$$PATH" cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release \
+		-DPython_EXECUTABLE="$(abspath $(PY))" -Dpybind11_DIR="$$($(PY) -m pybind11 --cmakedir)" $(CMAKE_ARGS)
 
 # Ninja knows what changed; when nothing did, this takes a fraction of a second.
 native: $(STAMPS)/package $(BUILD)/build.ninja
-	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(BUILD) -j $(JOBS) --target all
-	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --install $(BUILD) --prefix "$(CURDIR)" --component python >/dev/null
-	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --install $(BUILD) --prefix "$(CURDIR)/widgets" --component widgets >/dev/null
+	@PATH="$(abspath $(BIN)):$$PATH" cmake --build $(BUILD) -j $(JOBS) --target all
+	@PATH="$(abspath $(BIN)):$$PATH" cmake --install $(BUILD) --prefix "$(CURDIR)" --component python >/dev/null
+	@PATH="$(abspath $(BIN)):$$PATH" cmake --install $(BUILD) --prefix "$(CURDIR)/widgets" --component widgets >/dev/null
 
 # ---- widgets -----------------------------------------------------------------------------------------------
 
 # A machine without Node gets it from PyPI; zig compiles the layout engine to WebAssembly.
 NODE     := $(shell .ci/find-tool node 20)
-NODE_BIN := $(if $(NODE),$(dir $(NODE)),$(CURDIR)/$(VENV)/node)
+NODE_BIN := $(if $(NODE),$(dir $(NODE)),$(abspath $(VENV))/node)
 NPM      := cd widgets && PATH="$(NODE_BIN):$$PATH" npm
 
 $(STAMPS)/node: widgets/package-lock.json | $(STAMPS)/bundles
@@ -123,11 +123,11 @@ LIMIT ?= 1500
 FUZZ  := build/fuzz
 
 $(FUZZ)/build.ninja: $(STAMPS)/base
-	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -G Ninja -S . -B $(FUZZ) -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-		-DWB_SANITIZE=ON -DWB_ISAS="avx2;baseline" -DPython_EXECUTABLE="$(CURDIR)/$(PY)"
+	PATH="$(abspath $(BIN)):$$PATH" cmake -G Ninja -S . -B $(FUZZ) -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DWB_SANITIZE=ON -DWB_ISAS="avx2;baseline" -DPython_EXECUTABLE="$(abspath $(PY))"
 
 fuzz: $(STAMPS)/test $(FUZZ)/build.ninja
-	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(FUZZ) -j $(JOBS) --target wb_fuzz
+	@PATH="$(abspath $(BIN)):$$PATH" cmake --build $(FUZZ) -j $(JOBS) --target wb_fuzz
 	$(PY) native_runtime/fuzz/make_seeds.py $(FUZZ)/seeds
 	$(FUZZ)/native_runtime/fuzz/wb_fuzz --runs $(RUNS) --seconds $(LIMIT) $(FUZZ)/seeds/*
 
