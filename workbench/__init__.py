@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from workbench.export import export as export
     from workbench.inspector import Inspector as Inspector
     from workbench.lowering import Lowering as Lowering
-    from workbench.lowering import Run as Run
     from workbench.lowering import lower as lower
     from workbench.managers import EdgeProgramManager as EdgeProgramManager
     from workbench.managers import ExecutorchProgramManager as ExecutorchProgramManager
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from workbench.recipe import Edit as Edit
     from workbench.recipe import MemoryOptions as MemoryOptions
     from workbench.recipe import Recipe as Recipe
+    from workbench.run import Run as Run
     from workbench.selection import Selection as Selection
 
 __version__ = "0.1.0"
@@ -69,7 +69,7 @@ _HOME = {
     "Partitioner": "backends",
     "PreprocessResult": "backends",
     "Recipe": "recipe",
-    "Run": "lowering",
+    "Run": "run",
     "Selection": "selection",
     "WorkbenchError": "errors",
     "compare": "compare",

@@ -5,28 +5,28 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 import torch
 from torch.export import ExportedProgram
 from torch.utils._pytree import tree_leaves
 
-from workbench import display, pipeline, provenance
-from workbench.errors import ExecutionError, RecipeError, TraceError
-from workbench.inspector import EventBatch, Inspector, LiveRun, Trace
+from workbench import pipeline, provenance
+from workbench.emit import ir
+from workbench.errors import ExecutionError, RecipeError
+from workbench.inspector import Trace
 from workbench.recipe import Recipe
-from workbench.runtime import Method, Runtime, TraceSession
-from workbench.selection import Selection, resolve
+from workbench.run import Run, Runnable, new_trace
+from workbench.selection import Selection
 from workbench.serialize.etrecord import generate_etrecord
 from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Stage
 
 S = TypeVar("S", bound=Stage)
 _LOG = logging.getLogger(__name__)
 
-__all__ = ["Lowering", "Run", "lower"]
+__all__ = ["Lowering", "Run", "lower", "new_trace"]
 
 
 def lower(
@@ -71,7 +71,7 @@ def _check_recipe(recipe: Any) -> None:
         raise RecipeError("that is no recipe", expected="workbench.Recipe", found=type(recipe).__name__)
 
 
-class Lowering(display.Shown):
+class Lowering(Runnable):
     """A lowered model: its stages and its program.
 
     Made by `lower` and `relower`; not by hand.
@@ -94,13 +94,14 @@ class Lowering(display.Shown):
         *,
         selection: Selection | None = None,
     ) -> None:
+        first = next(iter(result.stages["export"].methods), None)
+        super().__init__(Selection(first) if selection is None else selection)
         self._listeners: dict[object, Callable[[Lowering], object]] = {}
         self._take(result, export_seconds)
-        self._selection = Selection(self.methods[0]) if selection is None else selection
 
     def _take(self, result: pipeline.Result, export_seconds: float | None = None) -> None:
         self._result = result
-        self._loaded: dict[str, Method] = {}
+        self._loaded.clear()
         self.recipe = result.recipe
         exporting = {} if export_seconds is None else {"export": export_seconds}
         self.seconds = MappingProxyType({**exporting, **result.seconds})
@@ -201,22 +202,16 @@ class Lowering(display.Shown):
 
     # ---- looking at it -------------------------------------------------------------------------------------
 
-    @property
-    def selection(self) -> Selection:
-        """What is selected in all views of this lowering, and of those made from the same capture.
+    def _source(self) -> bytes:
+        return self.program.buffer
 
-        May be set to source handles, names of nodes of any stage, rows of a table with a column `handles`, or
-        None.
+    def _program(self) -> ir.Program:
+        program: ir.Program = self.program.emitted.program
+        return program
 
-        Raises:
-            SelectionError: On setting: there is no such node.
-        """
-        return self._selection
-
-    @selection.setter
-    def selection(self, value: Any) -> None:
-        handles, node, method = resolve(value, self._names)
-        self._selection.set(handles, node=node, method=method)
+    def _origin(self) -> Callable[[], Lowering]:
+        result, selection = self._result, self._selection
+        return lambda: self if self._result is result else Lowering(result, selection=selection)
 
     def _names(self) -> Iterator[tuple[str, Mapping[str, frozenset[int]]]]:
         """Handles by node name, of the selected method first, and there of the earliest stage."""
@@ -228,18 +223,6 @@ class Lowering(display.Shown):
                 if program is not None:
                     nodes = provenance.nodes_of(program.graph_module)
                     yield method, {node.name: provenance.handles(node) for node in nodes}
-
-    def to_html(self, path: str | os.PathLike[str], *, run: Run | None = None) -> None:
-        """Write all views as one HTML file, which needs neither a kernel nor a network.
-
-        Args:
-            path: The file.
-            run: A run whose measurements are shown.
-
-        Raises:
-            DisplayError: The widgets are not installed.
-        """
-        display.save_report(self, path, run=run)
 
     def example_inputs(self, method: str = "forward") -> list[Any]:
         """Inputs that a method can be run with: copies of the example that it was captured with.
@@ -286,16 +269,6 @@ class Lowering(display.Shown):
 
     # ---- running -------------------------------------------------------------------------------------------
 
-    def load_method(self, name: str = "forward") -> Method:
-        """The method in the native runtime, loaded once for this lowering.
-
-        Raises:
-            ExecutionError: The runtime refuses the program or has no such method.
-        """
-        if name not in self._loaded:
-            self._loaded[name] = Runtime.get().load_program(self.program.buffer).load_method(name)
-        return self._loaded[name]
-
     def execute(self, *inputs: Any, method: str = "forward", trace: Trace | None = None) -> Any:
         """Run a method once and return its outputs as a list; for more, see `run`."""
         loaded = self.load_method(method)
@@ -304,39 +277,6 @@ class Lowering(display.Shown):
     def new_trace(self, *, values: bool = False) -> Trace:
         """A trace that several executions may write to; `values` records what instructions write, too."""
         return new_trace(values=values)
-
-    def run(
-        self,
-        *inputs: Any,
-        method: str = "forward",
-        profile: bool = False,
-        values: bool = False,
-        repeat: int = 1,
-        background: bool = False,
-    ) -> Run:
-        """Run a method in the native runtime.
-
-        Args:
-            *inputs: Tensors and numbers, as the model takes them.
-            method: The method.
-            profile: Record when each instruction ran.
-            values: Record what each instruction wrote, too (implies `profile`; takes memory for every
-                tensor).
-            repeat: How often to run; times are given over all executions.
-            background: Return at once; `events()` then streams what happens, `outputs` waits for the end.
-
-        Raises:
-            ExecutionError: The inputs don't fit the method, or an operator failed.
-        """
-        return Run.start(
-            self,
-            inputs,
-            method=method,
-            profile=profile,
-            values=values,
-            repeat=repeat,
-            background=background,
-        )
 
     def profile(self, trace: Trace, *, method: str = "forward") -> Run:
         """A trace that executions of this program wrote, as a run without outputs of its own."""
@@ -374,191 +314,3 @@ class Lowering(display.Shown):
         return (
             f"<Lowering of {', '.join(self.methods)}: {len(self.program.serialized.buffer):,} bytes; {steps}>"
         )
-
-
-def new_trace(*, events: int = 1 << 16, values: bool = False) -> Trace:
-    """A trace of the native runtime.
-
-    Args:
-        events: Room for events that have not been collected yet.
-        values: Record what each instruction wrote, too.
-    """
-    return Trace(TraceSession(events=events, outputs=values))
-
-
-class Runnable(Protocol):
-    """What can be run: it loads its methods."""
-
-    def load_method(self, name: str = "forward") -> Method:
-        """A loaded method."""
-
-
-class Run(display.Shown):
-    """One or several executions of a method.
-
-    Attributes:
-        of: What was run.
-        method: The method's name.
-        trace: What was recorded, or None where nothing was asked for.
-    """
-
-    def __init__(
-        self,
-        of: Runnable,
-        method: str,
-        trace: Trace | None,
-        *,
-        outputs: Any = None,
-        live: LiveRun | None = None,
-    ) -> None:
-        self.of = of
-        self.method = method
-        self.trace = trace
-        self._outputs = outputs
-        self._live = live
-        self._inspector: Inspector | None = None
-
-    @classmethod
-    def start(
-        cls,
-        of: Runnable,
-        inputs: tuple[Any, ...],
-        *,
-        method: str = "forward",
-        profile: bool = False,
-        values: bool = False,
-        repeat: int = 1,
-        background: bool = False,
-    ) -> Run:
-        """Run a method of a lowering or an opened program; arguments as of `Lowering.run`."""
-        if repeat < 1:
-            raise ExecutionError(
-                "a method runs at least once", code="InvalidArgument", found=f"repeat={repeat}"
-            )
-        loaded = of.load_method(method)
-        trace = new_trace(values=values) if profile or values else None
-        if background:
-            session = (trace or new_trace()).session
-            live = LiveRun.start(loaded, list(inputs), repeat=repeat, session=session)
-            return cls(of, method, None if trace is None else live.trace, live=live)
-        outputs = None
-        for _ in range(repeat):
-            outputs = loaded.execute(list(inputs), trace=None if trace is None else trace.session)
-            if trace is not None:
-                trace.collect()
-        return cls(of, method, trace, outputs=outputs)
-
-    @property
-    def running(self) -> bool:
-        """Whether executions are still going on in the background."""
-        return self._live is not None and self._live.running
-
-    @property
-    def outputs(self) -> Any:
-        """The outputs of the last execution as a list; waits for it, and raises what it raised."""
-        if self._live is not None:
-            self._outputs = self._live.result()
-        return self._outputs
-
-    def cancel(self) -> None:
-        """Ask a run in the background to end after the execution that is under way."""
-        if self._live is not None:
-            self._live.cancel()
-
-    def events(self) -> Iterator[EventBatch]:
-        """Batches of events as they happen, until the run ends.
-
-        Raises:
-            TraceError: Nothing was recorded.
-            ExecutionError: An execution failed; raised behind its events.
-        """
-        trace = self._recorded()
-        if self._live is not None:
-            yield from self._live.events()
-        elif len(trace):
-            yield trace.batch()
-
-    def _recorded(self) -> Trace:
-        if self.trace is None:
-            raise TraceError("nothing was recorded", hint="lowering.run(..., profile=True)")
-        return self.trace
-
-    @property
-    def lowering(self) -> Lowering:
-        """What was run.
-
-        Raises:
-            TraceError: It was a program from a file, of whose lowering nothing is known.
-        """
-        if not isinstance(self.of, Lowering):
-            raise TraceError("this run was of a program from a file", hint="compare runs of lowerings")
-        return self.of
-
-    @property
-    def inspector(self) -> Inspector:
-        """The trace joined with the program; waits for the end of the run.
-
-        Raises:
-            TraceError: Nothing was recorded.
-        """
-        trace = self._recorded()
-        if self._live is not None:
-            self._live.result()
-        if self._inspector is None:
-            if isinstance(self.of, Lowering):
-                self._inspector = Inspector(trace=trace, program=self.of, edge=self.of.edge)
-            else:
-                self._inspector = Inspector(trace=trace)
-        return self._inspector
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row per instruction and per event inside a delegate, with times in milliseconds."""
-        return self.inspector.to_dataframe()
-
-    def events_of(self, method: str) -> Iterator[Any]:
-        """The Inspector's events of a method; none where nothing was recorded."""
-        if self.trace is None:
-            return
-        for block in self.inspector.event_blocks:
-            if block.name.startswith("Execute") and block.method == method:
-                yield from block.events
-
-    def summary(self) -> pd.DataFrame:
-        """Where the time goes: one row per operator, the most expensive first.
-
-        Columns: operator, calls (in one execution), ms (median of an execution, summed over the calls), % of
-            all.
-        """
-        totals: dict[str, tuple[int, float]] = {}
-        for event in self.events_of(self.method):
-            inside = event.delegate_debug_identifier is not None
-            if event.perf_data is None or inside or event.instruction < 0:
-                continue
-            name = event.name.removeprefix("native_call_")
-            if event.delegate_backend_name:
-                name = f"delegate {event.delegate_backend_name}"
-            calls, ms = totals.get(name, (0, 0.0))
-            totals[name] = (calls + event.calls, ms + event.perf_data.p50)
-        whole = sum(ms for _, ms in totals.values()) or 1.0
-        rows = [
-            {"operator": name, "calls": calls, "ms": round(ms, 4), "%": round(100 * ms / whole, 1)}
-            for name, (calls, ms) in sorted(totals.items(), key=lambda item: -item[1][1])
-        ]
-        return pd.DataFrame(rows, columns=["operator", "calls", "ms", "%"])
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace: `.json` for Perfetto and Chrome, any other suffix as ETDump.
-
-        Raises:
-            TraceError: Nothing was recorded.
-        """
-        if Path(path).suffix == ".json":
-            self.inspector.save_perfetto(path)
-        else:
-            self._recorded().save(path)
-
-    def __repr__(self) -> str:
-        state = "running" if self.running else "done"
-        recorded = "" if self.trace is None else f", {len(self.trace)} events"
-        return f"<Run of {self.method}: {state}{recorded}>"

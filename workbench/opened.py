@@ -8,12 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from workbench import display, svg, tables
+from workbench import svg, tables
 from workbench.emit import ir
 from workbench.errors import ExecutionError, SerializationError
-from workbench.lowering import Run
-from workbench.runtime import Method, Runtime
-from workbench.selection import Selection, resolve
+from workbench.run import Runnable
+from workbench.selection import Selection
 from workbench.serialize import read_program
 
 __all__ = ["OpenedProgram", "open"]
@@ -33,7 +32,7 @@ def open(source: str | os.PathLike[str] | bytes) -> OpenedProgram:
     return OpenedProgram(source)
 
 
-class OpenedProgram(display.Shown):
+class OpenedProgram(Runnable):
     """A program that was opened. Tables are DataFrames.
 
     Attributes:
@@ -44,27 +43,14 @@ class OpenedProgram(display.Shown):
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
         self.source = source
         self.program = read_program(source)
-        self._loaded: dict[str, Method] = {}
         methods = self.program.methods
-        self._selection = Selection(methods[0].name if methods else None)
+        super().__init__(Selection(methods[0].name if methods else None))
 
-    @property
-    def selection(self) -> Selection:
-        """What is selected, for all views of this program.
+    def _source(self) -> str | bytes:
+        return self.source if isinstance(self.source, bytes) else os.fspath(self.source)
 
-        Of what the instructions come from nothing is known; so the handle of an instruction is its index in
-        its method's first chain, plus one.
-        """
-        return self._selection
-
-    @selection.setter
-    def selection(self, value: Any) -> None:
-        handles, node, method = resolve(value, tuple)
-        self._selection.set(handles, node=node, method=method)
-
-    def to_html(self, path: str | os.PathLike[str], *, run: Run | None = None) -> None:
-        """Write all views as one HTML file; arguments and errors as of `Lowering.to_html`."""
-        display.save_report(self, path, run=run)
+    def _program(self) -> ir.Program:
+        return self.program
 
     @property
     def methods(self) -> pd.DataFrame:
@@ -100,37 +86,6 @@ class OpenedProgram(display.Shown):
     def sizes(self) -> pd.DataFrame:
         """Where the bytes are."""
         return tables.size_table(self.program)
-
-    def load_method(self, name: str = "forward") -> Method:
-        """The method in the native runtime, loaded once.
-
-        Raises:
-            ExecutionError: The runtime refuses the program, or there is no such method.
-        """
-        if name not in self._loaded:
-            source = self.source if isinstance(self.source, bytes) else os.fspath(self.source)
-            self._loaded[name] = Runtime.get().load_program(source).load_method(name)
-        return self._loaded[name]
-
-    def run(
-        self,
-        *inputs: Any,
-        method: str = "forward",
-        profile: bool = False,
-        values: bool = False,
-        repeat: int = 1,
-        background: bool = False,
-    ) -> Run:
-        """Run a method; arguments, result and errors as of `Lowering.run`."""
-        return Run.start(
-            self,
-            inputs,
-            method=method,
-            profile=profile,
-            values=values,
-            repeat=repeat,
-            background=background,
-        )
 
     def random_inputs(self, method: str = "forward", *, seed: int = 0) -> list[Any]:
         """Inputs that fit a method: random numbers, zeros for integers, upper bounds for dynamic sizes.
