@@ -21,14 +21,20 @@ from workbench import display, provenance
 from workbench.errors import WorkbenchError
 from workbench.lowering import Lowering, Run
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["CHANGED", "MATCHED", "Cell", "Comparison", "Row", "compare", "error"]
 
 MATCHED, CHANGED = "matched", "changed"
 
 
 @dataclass
-class _Cell:
-    """What one side has in one row."""
+class Cell:
+    """What one side has in one row.
+
+    Attributes:
+        nodes: Its nodes, in topological order.
+        milliseconds: Median time of one execution; None where it was not measured.
+        value: What the last of the nodes wrote, where the run recorded it.
+    """
 
     nodes: list[Node] = field(default_factory=list)
     milliseconds: float | None = None
@@ -36,15 +42,37 @@ class _Cell:
 
     @property
     def operators(self) -> tuple[str, ...]:
+        """The nodes' operators."""
         return tuple(_operator(node) for node in self.nodes)
 
     @property
     def shape(self) -> str:
+        """Dtype and sizes of what the last node writes."""
         return _shape(self.nodes[-1].meta.get("val")) if self.nodes else ""
 
     @property
     def nbytes(self) -> int:
+        """Bytes that the nodes write."""
         return sum(_nbytes(node.meta.get("val")) for node in self.nodes)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Nodes that come from the same exported nodes.
+
+    Attributes:
+        origins: Names of the exported nodes.
+        source: `file:line`, or empty.
+        module: Path of the module, or empty.
+        status: `matched`, `changed`, or `only in NAME, ...`.
+        cells: By the number of a side what it has; no entry where it has nothing.
+    """
+
+    origins: frozenset[str]
+    source: str
+    module: str
+    status: str
+    cells: Mapping[int, Cell]
 
 
 class Comparison(display.Shown):
@@ -54,20 +82,23 @@ class Comparison(display.Shown):
         names: What the sides are called, the reference first.
         sides: What was compared, in the same order.
         method: The method.
-        table: One row per group of nodes that come from the same exported nodes, in the order of the
-            reference.
+        rows: Groups of nodes that come from the same exported nodes, in the order of the reference.
+        table: The same as a table.
             Columns: status (`matched`, `changed`, `only in NAME, ...`), source, module, then for each side
             its nodes, operators and bytes (and ms where it was run), and for each side but the first the
             deltas to the first: `Δ bytes`, `Δ ms`, and where both recorded values `SQNR dB` and `max error`.
     """
 
     def __init__(
-        self, names: Sequence[str], table: pd.DataFrame, sides: Sequence[Lowering | Run], method: str
+        self, names: Sequence[str], sides: Sequence[Lowering | Run], method: str = "forward"
     ) -> None:
+        known = [_Side(side, method) for side in sides]
         self.names = tuple(names)
-        self.table = table
         self.sides = tuple(sides)
         self.method = method
+        self.rows = tuple(_rows(self.names, known))
+        ran = [side.ran for side in known]
+        self.table = pd.DataFrame([_record(self.names, ran, row) for row in self.rows])
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the comparison as one HTML file; errors as of `Lowering.to_html`."""
@@ -120,7 +151,7 @@ def compare(
     called = list(names) if names is not None else [_letter(index) for index in range(len(sides))]
     if len(called) != len(sides) or len(set(called)) != len(called):
         raise WorkbenchError("each side needs a name of its own", found=", ".join(called))
-    return Comparison(called, _table(called, [_Side(side, method) for side in sides]), sides, method)
+    return Comparison(called, sides, method)
 
 
 class _Side:
@@ -170,26 +201,27 @@ class _Groups:
         return self.find(first)
 
 
-def _table(names: Sequence[str], sides: Sequence[_Side]) -> pd.DataFrame:
+def _rows(names: Sequence[str], sides: Sequence[_Side]) -> Iterator[Row]:
     groups = _Groups()
     for side in sides:
         for origins, _ in side.entries:
             groups.join(origins)
-    rows: dict[str, dict[int, _Cell]] = {}
+    rows: dict[str, dict[int, Cell]] = {}
     members: dict[str, set[str]] = {}
     for index, side in enumerate(sides):
         for origins, node in side.entries:
             root = groups.find(next(iter(origins)))
-            rows.setdefault(root, {}).setdefault(index, _Cell()).nodes.append(node)
+            rows.setdefault(root, {}).setdefault(index, Cell()).nodes.append(node)
             members.setdefault(root, set()).update(origins)
         for event in side.events:
             _add_event(event, side, groups, rows, index)
-    records = [_record(names, sides, members[root], cells) for root, cells in rows.items() if root in members]
-    return pd.DataFrame(records)
+    for root, cells in rows.items():
+        if root in members:
+            yield _row(names, sides, members[root], cells)
 
 
 def _add_event(
-    event: Any, side: _Side, groups: _Groups, rows: Mapping[str, dict[int, _Cell]], index: int
+    event: Any, side: _Side, groups: _Groups, rows: Mapping[str, dict[int, Cell]], index: int
 ) -> None:
     """Add an event's time and values to the row of the nodes that it stands for."""
     origins = side.origins(handle for node in event.nodes for handle in node.source_handles)
@@ -204,35 +236,39 @@ def _add_event(
         cell.value = tensors[-1]
 
 
-def _record(
-    names: Sequence[str], sides: Sequence[_Side], origins: set[str], cells: Mapping[int, _Cell]
-) -> dict[str, Any]:
+def _row(names: Sequence[str], sides: Sequence[_Side], origins: set[str], cells: Mapping[int, Cell]) -> Row:
     known = [side.sources[name] for side in sides for name in sorted(origins) if name in side.sources]
-    record: dict[str, Any] = {
-        "status": _status(names, cells),
-        "source": next((source.source for source in known if source.source), ""),
-        "module": next((source.module_path for source in known if source.module_path), ""),
-    }
+    return Row(
+        frozenset(origins),
+        next((source.source for source in known if source.source), ""),
+        next((source.module_path for source in known if source.module_path), ""),
+        _status(names, cells),
+        cells,
+    )
+
+
+def _record(names: Sequence[str], ran: Sequence[bool], row: Row) -> dict[str, Any]:
+    record: dict[str, Any] = {"status": row.status, "source": row.source, "module": row.module}
     for index, name in enumerate(names):
-        cell = cells.get(index, _Cell())
+        cell = row.cells.get(index, Cell())
         record[f"{name}: nodes"] = ", ".join(node.name for node in cell.nodes)
         record[f"{name}: operators"] = ", ".join(cell.operators)
         record[f"{name}: bytes"] = cell.nbytes
-        if sides[index].ran:
+        if ran[index]:
             record[f"{name}: ms"] = cell.milliseconds
     for index, name in enumerate(names[1:], start=1):
-        record.update(_deltas(name, cells.get(0), cells.get(index), sides[0].ran and sides[index].ran))
+        record.update(_deltas(name, row.cells.get(0), row.cells.get(index), ran[0] and ran[index]))
     return record
 
 
-def _status(names: Sequence[str], cells: Mapping[int, _Cell]) -> str:
+def _status(names: Sequence[str], cells: Mapping[int, Cell]) -> str:
     if len(cells) < len(names):
         return "only in " + ", ".join(names[index] for index in sorted(cells))
     same = len({(cell.operators, cell.shape) for cell in cells.values()}) == 1
     return MATCHED if same else CHANGED
 
 
-def _deltas(name: str, first: _Cell | None, other: _Cell | None, ran: bool) -> dict[str, Any]:
+def _deltas(name: str, first: Cell | None, other: Cell | None, ran: bool) -> dict[str, Any]:
     nbytes, ms = f"{name}: Δ bytes", f"{name}: Δ ms"
     record: dict[str, Any] = {nbytes: None, **({ms: None} if ran else {})}
     if first is None or other is None:
@@ -243,11 +279,11 @@ def _deltas(name: str, first: _Cell | None, other: _Cell | None, ran: bool) -> d
     if first.milliseconds is not None and other.milliseconds is not None:
         record[ms] = other.milliseconds - first.milliseconds
     if first.value is not None and other.value is not None and first.value.shape == other.value.shape:
-        record[f"{name}: SQNR dB"], record[f"{name}: max error"] = _error(first.value, other.value)
+        record[f"{name}: SQNR dB"], record[f"{name}: max error"] = error(first.value, other.value)
     return record
 
 
-def _error(reference: torch.Tensor, value: torch.Tensor) -> tuple[float, float]:
+def error(reference: torch.Tensor, value: torch.Tensor) -> tuple[float, float]:
     """Signal to noise ratio in dB (infinite where equal), and the largest absolute difference."""
     wanted, found = reference.double(), value.double()
     if not wanted.numel():
