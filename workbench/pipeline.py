@@ -22,7 +22,8 @@ from workbench import display as display  # it makes the stages show themselves
 from workbench.backends import PartitionResult, lower_partitions, partition
 from workbench.backends.base import Partitioner
 from workbench.backends.debug import ensure_debug_handles
-from workbench.backends.edits import PartitionEdit, apply_edits
+from workbench.backends.editor import PartitionEditor
+from workbench.backends.edits import PartitionEdit, capabilities_of
 from workbench.backends.programs import copy_program
 from workbench.edge.config import EdgeCompileConfig
 from workbench.emit import ExecutorchBackendConfig, MemoryPlanning, emit
@@ -35,7 +36,7 @@ from workbench.recipe import Edit, Recipe
 from workbench.serialize import write_program
 from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Stage
 
-__all__ = ["STEPS", "Result", "Step", "capture", "run"]
+__all__ = ["STEPS", "Result", "Step", "capture", "partition_editors", "run"]
 
 
 @dataclass(frozen=True)
@@ -237,12 +238,28 @@ def _edge_depends(stage: Exported, recipe: Recipe) -> Any:
     return recipe.part("edge"), kept
 
 
-def _partition(stage: Edge, recipe: Recipe) -> Partitioned:
-    """Each partitioner sees what the ones before it left; the stage holds the tags of all."""
+def partition_editors(stage: Edge, recipe: Recipe) -> dict[str, PartitionEditor]:
+    """By method an editor of what the recipe's partitioners decide, before its edits are made.
+
+    Each partitioner sees what the ones before it left.
+
+    Raises:
+        PartitionError: A partitioner changed the graph, or its tags are illegal.
+    """
     chosen = _partitioners(recipe)
-    results = {name: partition(program, chosen) for name, program in stage._programs.items()}
+    capabilities = capabilities_of(chosen)
+    return {
+        name: PartitionEditor(partition(program, chosen), capabilities)
+        for name, program in stage._programs.items()
+    }
+
+
+def _partition(stage: Edge, recipe: Recipe) -> Partitioned:
+    """The stage holds the tags of all partitioners, as edited."""
+    editors = partition_editors(stage, recipe)
     for edit in recipe.edits:
-        _edit(edit, results)
+        _edit(edit, editors)
+    results = {name: editor.result for name, editor in editors.items()}
     return Partitioned(
         {name: result.tagged_exported_program for name, result in results.items()},
         copy=copy_program,
@@ -252,21 +269,23 @@ def _partition(stage: Edge, recipe: Recipe) -> Partitioned:
     )
 
 
-def _edit(edit: Edit, results: Mapping[str, PartitionResult]) -> None:
+def _edit(edit: Edit, editors: Mapping[str, PartitionEditor]) -> None:
     """Make one edit on the partitions, or say why it can't be made."""
     wanted = PartitionEdit.from_data(edit.data)
-    if edit.method not in results:
+    if edit.method not in editors:
         raise RecipeError(
-            "an edit is about a method that is not there", found=edit.method, expected=", ".join(results)
+            "an edit is about a method that is not there", found=edit.method, expected=", ".join(editors)
         )
-    outcome = apply_edits(results[edit.method], [wanted]).outcomes[0]
-    if not outcome.applied or outcome.missing:
+    outcome = editors[edit.method].apply(wanted)
+    missing = [*map(str, outcome.missing), *outcome.missing_nodes]
+    if not outcome.applied or missing:
         raise RecipeError(
             "an edit could not be honoured" + (f": {outcome.reason}" if outcome.reason else ""),
             stage="partition",
             expected=str(dict(edit.data)),
-            found=f"no operator with the handles {list(outcome.missing)}" if outcome.missing else None,
-            hint="lowering.edge.table shows the handles, lowering.partitioned.table the tags before the edit",
+            found=f"no operator with the handle or name {', '.join(missing)}" if missing else None,
+            hint=outcome.hint
+            or "lowering.edge.table shows the handles, lowering.partitioned.table the tags before the edit",
         )
 
 

@@ -26,7 +26,7 @@ from workbench.backends.graphs import (
 )
 from workbench.errors import PartitionError
 
-__all__ = ["Violation", "check_partition", "raise_on", "verify_partition"]
+__all__ = ["Legality", "Violation", "check_partition", "raise_on", "verify_partition"]
 
 
 @dataclass(frozen=True)
@@ -86,19 +86,115 @@ def check_partition(
     program: ExportedProgram, partition_tags: Mapping[str, DelegationSpec]
 ) -> list[Violation]:
     """All rules that the tags of a program break; an empty list means that it can be lowered."""
-    found: list[Violation] = []
-    graphs = list(graphs_of(program))
-    found += _check_names(graphs, partition_tags)
-    constants = set(constant_inputs(program))
-    for path, graph_module in graphs:
-        for node in graph_module.graph.nodes:
-            if tag_of(node) is not None:
-                found += _check_node(node, constants if path == "" else set())
-            elif is_getitem(node):
-                found += _check_getitem(node)
-        found += _check_cycles(graph_module)
-    found += _check_mutable_buffers(program)
-    return found
+    return Legality(program).check(partition_tags)
+
+
+class Legality:
+    """The checks of one program, to be asked again and again while its tags change.
+
+    Args:
+        program: The program. Only its tags may change.
+    """
+
+    def __init__(self, program: ExportedProgram) -> None:
+        self._program = program
+        constants = frozenset(constant_inputs(program))
+        self._graphs = [
+            _Graph(path, graph_module, constants if path == "" else frozenset())
+            for path, graph_module in graphs_of(program)
+        ]
+
+    def check(self, partition_tags: Mapping[str, DelegationSpec]) -> list[Violation]:
+        """All rules that the tags break now."""
+        found = _check_names(self._graphs, partition_tags)
+        for graph in self._graphs:
+            for node in graph.watched:
+                if tag_of(node) is not None:
+                    found += _check_node(node, graph.constants)
+                elif is_getitem(node):
+                    found += _check_getitem(node)
+            found += _check_cycles(graph)
+        found += _check_mutable_buffers(self._program)
+        return found
+
+    def stuck_tags(self) -> set[str]:
+        """The tags that lie on a cycle of the contracted graph, or behind one."""
+        return {vertex for graph in self._graphs for vertex in graph.stuck() if isinstance(vertex, str)}
+
+
+class _Graph:
+    """One graph of a program: what its checks need and tags don't change."""
+
+    def __init__(self, path: str, graph_module: GraphModule, constants: frozenset[str]) -> None:
+        self.path = path
+        self.constants = constants
+        self.nodes: list[Node] = list(graph_module.graph.nodes)
+        # The others are plain operators, which may have any tag.
+        self.watched = [n for n in self.nodes if _is_watched(n)]
+        index = {node: at for at, node in enumerate(self.nodes)}
+        self._inputs = [[index[source] for source in node.all_input_nodes] for node in self.nodes]
+        self._users = [[index[user] for user in node.users] for node in self.nodes]
+        self._is_operator = [node.op == "call_function" for node in self.nodes]
+
+    def members(self) -> dict[str, list[Node]]:
+        """The operators of each tag, in graph order."""
+        found: dict[str, list[Node]] = {}
+        for node, operator in zip(self.nodes, self._is_operator, strict=True):
+            if operator and (tag := tag_of(node)) is not None:
+                found.setdefault(tag, []).append(node)
+        return found
+
+    def stuck(self) -> set[str | Node]:
+        """The vertices of the contracted graph that lie on a cycle or behind one."""
+        # Vertices are numbers: a node its own, a tag one behind all nodes.
+        numbers: dict[str, int] = {}
+        vertex = list(range(len(self.nodes)))
+        inside: list[list[int]] = []
+        for at, node in enumerate(self.nodes):
+            if not self._is_operator[at] or (tag := tag_of(node)) is None:
+                continue
+            number = numbers.setdefault(tag, len(numbers))
+            if number == len(inside):
+                inside.append([])
+            inside[number].append(at)
+            vertex[at] = len(self.nodes) + number
+        if not numbers:
+            return set()
+        waiting = [0] * (len(self.nodes) + len(inside))
+        for at, sources in enumerate(self._inputs):
+            own = vertex[at]
+            for source in sources:
+                if vertex[source] != own:
+                    waiting[own] += 1
+        done = self._walk(vertex, inside, waiting)
+        left: set[str | Node] = {
+            node for at, node in enumerate(self.nodes) if vertex[at] == at and not done[at]
+        }
+        left.update(tag for tag, number in numbers.items() if not done[len(self.nodes) + number])
+        return left
+
+    def _walk(self, vertex: list[int], inside: list[list[int]], waiting: list[int]) -> bytearray:
+        """Which vertices a topological order of the contracted graph reaches."""
+        size = len(self.nodes)
+        done = bytearray(len(waiting))
+        ready = [number for number, inputs in enumerate(waiting) if inputs == 0]
+        while ready:
+            number = ready.pop()
+            done[number] = 1
+            for at in inside[number - size] if number >= size else (number,):
+                if vertex[at] != number:
+                    continue
+                for user in self._users[at]:
+                    target = vertex[user]
+                    if target != number:
+                        waiting[target] -= 1
+                        if waiting[target] == 0:
+                            ready.append(target)
+        return done
+
+
+def _is_watched(node: Node) -> bool:
+    return node.op != "call_function" or is_getitem(node) or is_symbolic_scalar(node)
 
 
 def _violation(kind: str, tag: str, nodes: Sequence[Node], message: str, *, hint: str = "") -> Violation:
@@ -106,22 +202,20 @@ def _violation(kind: str, tag: str, nodes: Sequence[Node], message: str, *, hint
     return Violation(kind, tag, tuple(node.name for node in nodes), message, hint=hint, source=source)
 
 
-def _check_names(
-    graphs: Sequence[tuple[str, GraphModule]], partition_tags: Mapping[str, DelegationSpec]
-) -> list[Violation]:
+def _check_names(graphs: Sequence[_Graph], partition_tags: Mapping[str, DelegationSpec]) -> list[Violation]:
     """Every tag has a backend, and stands in one graph only."""
     found = []
     first_node: dict[str, tuple[str, Node]] = {}
     spanning: set[str] = set()
-    for path, graph_module in graphs:
-        for node in graph_module.graph.nodes:
+    for graph in graphs:
+        for node in graph.nodes:
             tag = tag_of(node)
             if tag is None:
                 continue
-            known_path, known = first_node.setdefault(tag, (path, node))
-            if known_path != path and tag not in spanning:
+            known_path, known = first_node.setdefault(tag, (graph.path, node))
+            if known_path != graph.path and tag not in spanning:
                 spanning.add(tag)
-                places = " and ".join(f"'{p}'" if p else "the top graph" for p in (known_path, path))
+                places = " and ".join(f"'{p}'" if p else "the top graph" for p in (known_path, graph.path))
                 found.append(
                     _violation(
                         "spans-graphs",
@@ -160,7 +254,7 @@ def _check_names(
     return found
 
 
-def _check_node(node: Node, constants: set[str]) -> list[Violation]:
+def _check_node(node: Node, constants: frozenset[str]) -> list[Violation]:
     """The node is of a kind that can be delegated, and what it hands out can leave a delegate."""
     tag = tag_of(node)
     assert tag is not None
@@ -274,16 +368,12 @@ def _check_mutable_buffers(program: ExportedProgram) -> list[Violation]:
     return found
 
 
-def _check_cycles(graph_module: GraphModule) -> list[Violation]:
+def _check_cycles(graph: _Graph) -> list[Violation]:
     """With each tag contracted to one vertex, the graph has no cycle."""
-    members: dict[str, list[Node]] = {}
-    for node in graph_module.graph.nodes:
-        tag = tag_of(node)
-        if tag is not None and node.op == "call_function":
-            members.setdefault(tag, []).append(node)
-    if not members:
+    stuck = graph.stuck()
+    if not stuck:
         return []
-    stuck = _stuck_vertices(graph_module, members)
+    members = graph.members()
     found = []
     for tag, nodes in members.items():
         path = _closing_path(tag, nodes, members, stuck) if tag in stuck else []
@@ -307,27 +397,6 @@ def _check_cycles(graph_module: GraphModule) -> list[Violation]:
 def _vertex(node: Node) -> str | Node:
     tag = tag_of(node)
     return tag if tag is not None and node.op == "call_function" else node
-
-
-def _stuck_vertices(graph_module: GraphModule, members: Mapping[str, Sequence[Node]]) -> set[str | Node]:
-    """The contracted graph's vertices that lie on a cycle or behind one."""
-    waiting: dict[str | Node, int] = {}
-    for node in graph_module.graph.nodes:
-        vertex = _vertex(node)
-        inputs = sum(1 for source in node.all_input_nodes if _vertex(source) != vertex)
-        waiting[vertex] = waiting.get(vertex, 0) + inputs
-    ready = [vertex for vertex, count in waiting.items() if count == 0]
-    while ready:
-        vertex = ready.pop()
-        del waiting[vertex]
-        for node in members[vertex] if isinstance(vertex, str) else (vertex,):
-            for user in node.users:
-                target = _vertex(user)
-                if target != vertex:
-                    waiting[target] -= 1
-                    if waiting[target] == 0:
-                        ready.append(target)
-    return set(waiting)
 
 
 def _closing_path(
