@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from workbench.selection import Selection
-
 from workbench.compare import Comparison
 from workbench.emit import ir
 from workbench.errors import WorkbenchError
 from workbench.lowering import Lowering, Run
 from workbench.opened import OpenedProgram
 from workbench.recipe import Recipe
+from workbench.selection import Selection
 from workbench.stages import Stage
 from workbench_widgets.contract import About
 from workbench_widgets.contract import Stage as StageEntry

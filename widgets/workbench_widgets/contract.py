@@ -207,4 +207,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    # Views import this module by its name: the classes of a second copy would be others.
+    sys.exit(importlib.import_module("workbench_widgets.contract").main(sys.argv[1:]))

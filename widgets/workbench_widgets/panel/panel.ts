@@ -9,7 +9,7 @@ import { button, spacer, toggle } from "../shared/toolbar.ts";
 import { differences, relowered } from "./notes.ts";
 import { recipeButton, type RecipeButton } from "./recipe.ts";
 import { makeSelectionLine, type SelectionLine } from "./selection_line.ts";
-import { makeSplit, type Mode, type Split } from "./split.ts";
+import { makeSplit, type Mode, type Split } from "../shared/split.ts";
 import { makeStageBar, type StageBar } from "./stagebar.ts";
 import { graphStage, type Mounted, type PanelView, type Place } from "./places.ts";
 
@@ -55,7 +55,7 @@ export class Panel {
     this.stage = stages.some((s) => s.name === this.about.stage) ? this.about.stage : (stages[0]?.name ?? "");
     const id = unique("panel");
     this.bar = makeStageBar(stages, this.stage, id, (name) => this.show(name));
-    this.split = makeSplit();
+    this.split = makeSplit("Border between the graph and the view");
     this.whole = h("div.wb-pane.wb-whole");
     this.note = h("div.wb-panel-note", { role: "status", hidden: true });
     this.line = makeSelectionLine(host, this.graphStage(), pythonName(this.about));

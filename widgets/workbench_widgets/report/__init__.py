@@ -18,7 +18,6 @@ import json
 import logging
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from functools import cache
 from typing import Any
 
 from workbench.display import StaticViews

@@ -1,5 +1,6 @@
 // Two panes with a border between them that can be moved: by mouse, touch or keyboard.
-import { h, on } from "../shared/dom.ts";
+import "./split.css";
+import { h, on } from "./dom.ts";
 
 export type Mode = "first" | "both" | "second";
 
@@ -16,13 +17,15 @@ export interface Split {
 const LEAST = 0.15;
 const STEP = 0.04;
 
-export function makeSplit(share = 0.5): Split {
+/** `share` is the first pane's part of the room, `label` says what the border divides. */
+export function makeSplit(label: string, share = 0.5): Split {
   const first = h("div.wb-pane");
   const second = h("div.wb-pane");
   const border = h("div.wb-split-border", {
     role: "separator",
     tabindex: 0,
-    "aria-label": "Share of the graph; arrow keys move it",
+    "aria-label": label,
+    title: `${label}: drag, or use the arrow keys; Enter puts it back`,
     "aria-valuemin": Math.round(100 * LEAST),
     "aria-valuemax": Math.round(100 * (1 - LEAST)),
   });
