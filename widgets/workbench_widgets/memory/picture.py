@@ -46,13 +46,14 @@ def _method(document: MemoryDocument) -> Iterator[str]:
         )
         yield rectangles(items, size=arena.size, title=title)
     rows = _rows(document)
-    cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+    cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
     head = "".join(f"<th>{name}</th>" for name in _HEAD)
     more = len(document.name) - len(rows)
     rest = f"<p>and {more:,} smaller ones</p>" if more else ""
     yield (
         f"<details><summary>{len(document.name):,} tensors, the largest first</summary>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in cells)}</tbody></table>{rest}</details>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}</details>"
     )
 
 

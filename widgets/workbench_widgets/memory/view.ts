@@ -1,0 +1,490 @@
+// Where each tensor lives, and when; pins, planners and limits to try before they are made.
+import "../shared/theme.css";
+import "./view.css";
+import type { MemoryDocument, MemoryPreview, Picked } from "../contract.ts";
+import { copyText } from "../shared/clipboard.ts";
+import { h, on } from "../shared/dom.ts";
+import { clearError, showError } from "../shared/errors.ts";
+import { bytes, count } from "../shared/format.ts";
+import { matches, type Host } from "../shared/host.ts";
+import { hatchCss } from "../shared/palette.ts";
+import { widget, type Mounted } from "../shared/render.ts";
+import { HandleIndex } from "../shared/selection.ts";
+import { Table, type TableColumn } from "../shared/table.ts";
+import { facts, makeTooltip, type Tooltip } from "../shared/tooltip.ts";
+import { Chart } from "./chart.ts";
+import { Controls } from "./controls.ts";
+import { Draft, sameChoices } from "./draft.ts";
+import { kindLook } from "./paint.ts";
+import { KINDS, overlaps, rowsOf, type Places } from "./scene.ts";
+import { about, change, chosen, peakList, summary } from "./side.ts";
+
+const PREVIEW_AFTER = 120;
+
+export interface MemoryOptions {
+  readonly stage?: string;
+  readonly method?: string;
+}
+
+export interface MemoryHandle extends Mounted {
+  setStage(stage: string, method?: string): Promise<void>;
+}
+
+class MemoryView implements MemoryHandle {
+  private readonly host: Host;
+  private readonly frame: HTMLElement;
+  private readonly notes = h("div");
+  private readonly side = h("div.wb-side", { tabindex: -1, "aria-label": "Details" });
+  private readonly foot = h("div.wb-memory-foot", { role: "status" });
+  private readonly picture: HTMLElement;
+  private readonly controls: Controls;
+  private readonly chart: Chart;
+  private readonly tooltip: Tooltip;
+  private readonly ends: (() => void)[] = [];
+  private method: string;
+  private document: MemoryDocument | null = null;
+  private index: HandleIndex | null = null;
+  private names = new Map<string, number[]>();
+  private arena = 1;
+  private draft: Draft | null = null;
+  private preview: MemoryPreview | null = null;
+  private applied: MemoryPreview | null = null;
+  private conflicts: number[] = [];
+  private local: number[] = [];
+  private table: Table | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private asked = 0;
+  private busy = false;
+  private gathered = 0;
+
+  constructor(host: Host, el: HTMLElement, method: string) {
+    this.host = host;
+    this.method = method;
+    this.controls = new Controls({
+      method: (name) => void this.load(name),
+      arena: (arena) => this.showArena(arena),
+      planner: (planner) => this.draft?.set({ planner }),
+      alignment: (alignment) => this.draft?.set({ alignment }),
+      limit: (limit) => this.draft?.limit(this.arena, limit),
+      undo: () => this.draft?.undo(),
+      redo: () => this.draft?.redo(),
+      apply: () => void this.apply(),
+      reset: () => this.document && this.draft?.set(this.document.choices),
+      copy: () => void this.copy(),
+      fit: () => this.chart.fit(),
+      table: (shown) => this.toggleTable(shown),
+    });
+    this.picture = h("div.wb-body");
+    this.frame = h("div.wb-frame.wb-memory", {}, this.controls.el, this.notes, this.picture, this.foot);
+    el.append(this.frame);
+    this.tooltip = makeTooltip(this.frame);
+    this.chart = new Chart(this.picture, {
+      hover: (row, event) => this.hover(row, event),
+      pick: (row, extend) => this.pick(row, extend),
+      drag: (row, offset, done) => this.dragged(row, offset, done),
+      canDrag: () => host.live && this.document !== null,
+      gathered: (number) => {
+        if (number !== this.gathered) {
+          this.gathered = number;
+          this.footer();
+        }
+      },
+    });
+    this.picture.append(this.side);
+    this.ends.push(
+      host.selection.subscribe((picked) => this.selected(picked)),
+      host.onChange((kinds) => {
+        if (matches(kinds, "memory")) void this.load(this.method);
+      }),
+      on(this.frame, "keydown", (event) => this.key(event)),
+    );
+  }
+
+  async load(method: string): Promise<void> {
+    this.method = method;
+    try {
+      const document = await this.host.document("memory", method);
+      if (this.method === method) this.take(document);
+    } catch (error) {
+      showError(this.notes, error);
+    }
+  }
+
+  async setStage(_: string, method?: string): Promise<void> {
+    if (method !== undefined && method !== this.method) await this.load(method);
+  }
+
+  destroy(): void {
+    clearTimeout(this.timer);
+    for (const end of this.ends) end();
+    this.table?.destroy();
+    this.chart.destroy();
+    this.tooltip.destroy();
+    this.frame.remove();
+  }
+
+  private take(document: MemoryDocument): void {
+    const again = this.document?.method === document.method;
+    this.document = document;
+    this.index = new HandleIndex(document.handle_start, document.handles);
+    this.names = new Map();
+    for (let row = 0; row < document.name.length; row++) {
+      const name = document.name.get(row);
+      this.names.set(name, [...(this.names.get(name) ?? []), row]);
+    }
+    if (!again) this.applied = null;
+    this.local = [];
+    this.conflicts = [];
+    this.preview = null;
+    // What was undone and redone stays across a plan that was made from it.
+    if (!again || !this.draft || !sameChoices(this.draft.choices, document.choices)) {
+      this.draft = new Draft(document.choices, () => this.drafted());
+    }
+    const arenas = document.arenas.map((item) => item.arena);
+    if (!arenas.includes(this.arena)) this.arena = arenas[0] ?? 1;
+    this.table?.update({ columns: this.columns(), rows: document.name.length });
+    clearError(this.notes);
+    this.update(!again);
+  }
+
+  // ---- what is shown ---------------------------------------------------------------------------------------
+
+  private places(): Places {
+    return this.preview ?? this.document!;
+  }
+
+  private rows(): Set<number> {
+    const picked = this.host.selection.get();
+    if (this.local.length) return new Set(this.local);
+    if (!this.document || !this.index || picked.method !== this.document.method) return new Set();
+    // One node was picked: the tensor that it makes, if it is one of those that share its handles.
+    const found = this.index.find(picked.handles);
+    const named = picked.node ? (this.names.get(picked.node) ?? []).filter((row) => found.includes(row)) : [];
+    return new Set(named.length ? named : found);
+  }
+
+  private pinned(): Set<number> {
+    return new Set(Object.keys(this.draft?.choices.pins ?? {}).flatMap((name) => this.names.get(name) ?? []));
+  }
+
+  private update(fit = false): void {
+    const { document, draft } = this;
+    if (!document || !draft) return;
+    const places = this.places();
+    const known = document.arenas.find((item) => item.arena === this.arena);
+    const next = this.preview?.arenas.find((item) => item.arena === this.arena);
+    const selected = this.rows();
+    this.chart.show(
+      {
+        document,
+        places,
+        before: this.preview ? document : null,
+        moved: this.preview?.moved ?? null,
+        arena: this.arena,
+        size: next?.after ?? known?.size ?? 0,
+        peak: next?.peak_moment ?? known?.peak_moment ?? 0,
+        lowerBound: next?.lower_bound ?? known?.lower_bound ?? 0,
+        limit: draft.choices.arena_limits[String(this.arena)] ?? null,
+        alignment: draft.choices.alignment,
+        pins: this.pinned(),
+        selected,
+        conflicts: new Set(this.conflicts),
+      },
+      fit,
+    );
+    const arenas = [...new Set([...document.arenas, ...(this.preview?.arenas ?? [])].map((item) => item.arena))];
+    this.controls.update({
+      methods: this.host.about.methods,
+      document,
+      arenas: arenas.sort((a, b) => a - b),
+      arena: this.arena,
+      choices: draft.choices,
+      live: this.host.live,
+      busy: this.busy,
+      dirty: this.dirty(),
+      canUndo: draft.canUndo,
+      canRedo: draft.canRedo,
+    });
+    this.details(selected);
+    this.table?.select(selected);
+    this.footer();
+  }
+
+  private dirty(): boolean {
+    return !!this.document && !!this.draft && !sameChoices(this.draft.choices, this.document.choices);
+  }
+
+  private details(selected: ReadonlySet<number>): void {
+    const { document, draft, preview } = this;
+    if (!document || !draft) return;
+    const places = this.places();
+    const arena = document.arenas.find((item) => item.arena === this.arena);
+    const rows = rowsOf(document, places, this.arena);
+    const peak = preview?.arenas.find((item) => item.arena === this.arena)?.peak_moment ?? arena?.peak_moment ?? 0;
+    const parts: (HTMLElement | null)[] = [];
+    if (preview) parts.push(change(preview, false, document.can_apply ? "" : ` ${document.why_not}`));
+    else if (this.applied) parts.push(change(this.applied, true, ""));
+    if (selected.size === 1) {
+      const row = [...selected][0]!;
+      const name = document.name.get(row);
+      const own = rowsOf(document, places, places.arena[row]!);
+      parts.push(
+        chosen(document, places, own, row, this.conflicts, {
+          enabled: this.host.live,
+          why: "Needs a running notebook",
+          pinned: draft.choices.pins[name] ?? null,
+          alignment: draft.choices.alignment,
+          arenas: document.arenas.length,
+          pin: (to, offset) => this.pin(row, to, offset),
+          unpin: () => draft.unpin(name),
+          move: (to) => draft.move(name, to),
+          pick: (other) => this.pick(other, false),
+        }),
+      );
+    } else if (selected.size > 1) {
+      const total = [...selected].reduce((sum, row) => sum + document.bytes[row]!, 0);
+      parts.push(h("section.wb-memory-section", {}, h("h4", {}, `${count(selected.size)} tensors chosen, ${bytes(total)}`)));
+    }
+    if (arena) parts.push(summary(arena, document));
+    parts.push(peakList(document, rows, peak, selected, (row, extend) => this.pick(row, extend)));
+    const top = this.side.scrollTop;
+    this.side.replaceChildren(...parts.filter((part) => part !== null));
+    this.side.scrollTop = top;
+  }
+
+  private footer(): void {
+    const { document } = this;
+    if (!document) return;
+    const kinds = KINDS.map((_, kind) => kind).filter((kind) => document.kind.includes(kind));
+    const legend = kinds.map((kind) => {
+      const look = kindLook(kind);
+      const image = look.hatch === "none" ? "" : `background-image:${hatchCss(look.hatch, "rgb(255 255 255 / 70%)")};`;
+      return h("span", {}, h("span.wb-swatch", { style: `background-color:${look.color};${image}` }), look.name);
+    });
+    this.foot.replaceChildren(
+      ...legend,
+      h("span.wb-muted", {}, "strong: alive at the peak"),
+      h("span", {}, h("span.wb-swatch", { style: `background-image:${hatchCss("cross", "var(--wb-error-color)")}` }), "empty at the peak"),
+      this.gathered ? h("span.wb-muted", {}, `${count(this.gathered)} small tensors gathered`) : "",
+      document.origin === "file" ? h("span.wb-muted", {}, "lifetimes read off the instructions") : "",
+    );
+  }
+
+  private hover(row: number, event: PointerEvent | null): void {
+    if (row < 0 || !event || !this.document) {
+      this.tooltip.hide();
+      return;
+    }
+    const note = this.pinned().has(row) ? [["pinned", "by you"] as const] : [];
+    this.tooltip.show(event.clientX, event.clientY, h("div", {}, h("strong", {}, this.document.name.get(row)), facts([...about(this.document, this.places(), row), ...note])));
+  }
+
+  private columns(): TableColumn[] {
+    const document = this.document!;
+    const number = (name: string, title: string, column: ArrayLike<number>): TableColumn => ({
+      name,
+      title,
+      numeric: true,
+      text: (row) => count(column[row]!),
+      value: (row) => column[row]!,
+    });
+    const plain = (name: string, title: string, column: { get(row: number): string }): TableColumn => ({ name, title, text: (row) => column.get(row) });
+    return [
+      plain("name", "Tensor", document.name),
+      number("arena", "Arena", document.arena),
+      number("offset", "Offset", document.offset),
+      number("bytes", "Bytes", document.bytes),
+      number("first", "First", document.first),
+      number("last", "Last", document.last),
+      { name: "producer", title: "Made by", text: (row) => document.moment_name.get(document.producer[row]!) },
+      { name: "kind", title: "Kind", text: (row) => kindLook(document.kind[row]!).name },
+      { name: "peak", title: "At peak", text: (row) => (document.at_peak[row] ? "yes" : "") },
+      { name: "pinned", title: "Pinned", text: (row) => (document.pinned[row] ? "yes" : "") },
+      plain("shape", "Shape", document.shape),
+      plain("dtype", "Type", document.dtype),
+      plain("source", "Source", document.source),
+    ];
+  }
+
+  private toggleTable(shown: boolean): void {
+    this.table?.destroy();
+    this.table = null;
+    this.chart.el.hidden = shown;
+    if (!shown || !this.document) return;
+    this.table = new Table({
+      label: "Tensors of the memory plan",
+      columns: this.columns(),
+      rows: this.document.name.length,
+      onPick: (row, extend) => this.pick(row, extend),
+    });
+    this.picture.prepend(this.table.el);
+    this.table.select(this.rows());
+  }
+
+  private showArena(arena: number): void {
+    this.arena = arena;
+    this.update(true);
+  }
+
+  // ---- selection -------------------------------------------------------------------------------------------
+
+  private pick(row: number, extend: boolean): void {
+    const { document, index } = this;
+    if (!document || !index) return;
+    const rows = row < 0 ? [] : extend ? [...new Set([...this.rows(), row])] : [row];
+    const handles = rows.flatMap((item) => index.handles(item));
+    // Inputs of a program from a file have no handle: they are chosen here only.
+    this.local = rows;
+    const method = document.method;
+    this.host.selection.set({ method, handles, node: rows.length === 1 ? document.name.get(rows[0]!) : null });
+    this.local = rows;
+    if (rows.length === 1) this.bring(rows[0]!);
+    this.update();
+  }
+
+  private bring(row: number): void {
+    const arena = this.places().arena[row]!;
+    if (arena !== this.arena) this.showArena(arena);
+    this.chart.reveal(row);
+  }
+
+  private selected(_: Picked): void {
+    this.local = [];
+    const rows = this.rows();
+    const first = [...rows][0];
+    if (first !== undefined && ![...rows].some((row) => this.places().arena[row] === this.arena)) this.bring(first);
+    this.update();
+    if (first !== undefined) this.chart.reveal(first);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const field = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    const command = event.ctrlKey || event.metaKey;
+    const step = (by: number) => this.walk(by);
+    const actions: Readonly<Record<string, () => void>> = command
+      ? { z: () => (event.shiftKey ? this.draft?.redo() : this.draft?.undo()), Z: () => this.draft?.redo(), y: () => this.draft?.redo() }
+      : event.altKey
+        ? { ArrowUp: () => this.nudge(1), ArrowDown: () => this.nudge(-1) }
+        : { ".": () => step(1), ",": () => step(-1), p: () => this.togglePin(), t: () => this.controls.table.click(), Escape: () => this.pick(-1, false) };
+    const action = actions[event.key];
+    if (!action || (field && !command)) return;
+    action();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** To the tensor that comes into use next, or before. */
+  private walk(by: number): void {
+    const order = this.chart.order();
+    const now = [...this.rows()][0];
+    const at = now === undefined ? (by > 0 ? -1 : order.length) : order.indexOf(now);
+    const next = order[Math.min(Math.max(at + by, 0), order.length - 1)];
+    if (next !== undefined) this.pick(next, false);
+  }
+
+  // ---- editing ---------------------------------------------------------------------------------------------
+
+  private single(): number {
+    const rows = this.rows();
+    return rows.size === 1 && this.host.live ? [...rows][0]! : -1;
+  }
+
+  private pin(row: number, arena: number, offset: number): void {
+    if (!this.document) return;
+    this.draft?.pin(this.document.name.get(row), { arena, offset });
+  }
+
+  private togglePin(): void {
+    const row = this.single();
+    if (row < 0) return;
+    const name = this.document!.name.get(row);
+    if (this.draft!.choices.pins[name]) this.draft!.unpin(name);
+    else this.pin(row, this.places().arena[row]!, this.places().offset[row]!);
+  }
+
+  private nudge(by: number): void {
+    const row = this.single();
+    if (row < 0) return;
+    const offset = Math.max(0, this.places().offset[row]! + by * this.draft!.choices.alignment);
+    this.pin(row, this.places().arena[row]!, offset);
+  }
+
+  /** What is in the way of a pin: red where it is pinned itself, since then no plan exists. */
+  private dragged(row: number, offset: number | null, done: boolean): void {
+    const document = this.document!;
+    const arena = this.places().arena[row]!;
+    this.conflicts = offset === null ? [] : overlaps(document, this.places(), row, arena, offset);
+    this.tooltip.hide();
+    if (done && offset !== null) this.pin(row, arena, offset);
+    if (done) this.conflicts = [];
+    const pins = this.pinned();
+    const stuck = this.conflicts.filter((other) => pins.has(other)).length;
+    this.update();
+    if (!done && offset !== null) {
+      const others = this.conflicts.length - stuck;
+      const text = stuck ? `${count(stuck)} pinned in the way: no plan exists` : others ? `${count(others)} in use at once must move` : "free";
+      this.foot.replaceChildren(h("strong", {}, `${document.name.get(row)} at byte ${count(offset)}`), h("span", {}, text));
+    }
+  }
+
+  private drafted(): void {
+    this.applied = null;
+    clearError(this.notes);
+    clearTimeout(this.timer);
+    this.asked += 1;
+    if (!this.dirty()) this.preview = null;
+    else this.timer = setTimeout(() => void this.plan(), PREVIEW_AFTER);
+    this.update();
+  }
+
+  private async plan(): Promise<void> {
+    const number = this.asked;
+    const edit = { method: this.method, choices: this.draft!.choices };
+    try {
+      const preview = await this.host.call("memory.preview", edit);
+      if (number !== this.asked) return;
+      this.preview = preview;
+      clearError(this.notes);
+    } catch (error) {
+      if (number !== this.asked) return;
+      this.preview = null;
+      showError(this.notes, error);
+    }
+    this.update();
+  }
+
+  private async apply(): Promise<void> {
+    if (!this.draft || this.busy) return;
+    this.busy = true;
+    clearTimeout(this.timer);
+    this.update();
+    try {
+      const applied = await this.host.call("memory.apply", { method: this.method, choices: this.draft.choices });
+      await this.load(this.method);
+      this.applied = applied;
+      clearError(this.notes);
+    } catch (error) {
+      showError(this.notes, error);
+    }
+    this.busy = false;
+    this.update();
+  }
+
+  private async copy(): Promise<void> {
+    try {
+      const { text } = await this.host.call("memory.python", { method: this.method, choices: this.draft!.choices });
+      const copied = await copyText(text);
+      this.foot.replaceChildren(h("span", {}, copied ? "Copied: " : "Copy it by hand: "), h("code", {}, text));
+    } catch (error) {
+      showError(this.notes, error);
+    }
+  }
+}
+
+export async function mount(host: Host, el: HTMLElement, options: MemoryOptions = {}): Promise<MemoryHandle> {
+  const view = new MemoryView(host, el, options.method ?? host.about.method);
+  await view.load(options.method ?? host.about.method);
+  return view;
+}
+
+export default widget((host, el) => mount(host, el));
