@@ -1,0 +1,218 @@
+// Draws bundles: orthogonal lines, thicker for more edges, joined along the borders that they cross.
+import type { Theme } from "../shared/theme.ts";
+import type { Box } from "../shared/viewport.ts";
+import { OUTSIDE } from "./edges.ts";
+import { meets } from "./grid.ts";
+import type { Style } from "./paint.ts";
+import type { Picture, Wiring } from "./picture.ts";
+
+const COUNTS = 0.55;
+const ARROWS = 0.3;
+/** Below this many pixels a line is not drawn. */
+const SHORTEST = 1.5;
+
+interface Origin {
+  readonly x: number;
+  readonly y: number;
+}
+
+export function paintEdges(
+  pen: CanvasRenderingContext2D, picture: Picture, sight: Box, scale: number, theme: Theme, style: Style,
+): void {
+  const { highlight } = style;
+  const widths = new Map<number, Path2D>();
+  const arrows = new Path2D();
+  const counts: { x: number; y: number; text: string }[] = [];
+  const special: (() => void)[] = [];
+  for (const wiring of picture.wirings) {
+    const frame = wiring.owner ?? picture.extent;
+    if (!meets(frame, sight) || frame.width * scale < 4) continue;
+    const origin = originOf(wiring);
+    const lit = highlight && {
+      incoming: highlight.incoming.get(wiring.placed.item),
+      outgoing: highlight.outgoing.get(wiring.placed.item),
+    };
+    const { bundles, layout } = wiring.placed;
+    bundles.forEach((bundle, at) => {
+      const [start, end] = [layout.edgeStart[at]!, layout.edgeStart[at + 1]!];
+      const points = layout.points.subarray(2 * start, 2 * end);
+      if (points.length < 4 || !inSight(points, origin, sight, scale)) return;
+      const arrow = bundle.to !== OUTSIDE && !wiring.placed.open.has(bundle.to);
+      if (lit?.incoming?.has(at)) special.push(() => lone(pen, points, origin, "#0072B2", [], scale, arrow));
+      else if (lit?.outgoing?.has(at)) special.push(() => lone(pen, points, origin, "#D55E00", [6, 3], scale, arrow));
+      else {
+        const width = scale < ARROWS ? 1 : Math.min(4, 1 + Math.round(Math.log2(bundle.count)) * 0.5);
+        let path = widths.get(width);
+        if (!path) widths.set(width, (path = new Path2D()));
+        trace(path, points, origin);
+        if (arrow && scale >= ARROWS) head(arrows, points, origin);
+      }
+      if (bundle.count > 1 && scale >= COUNTS) counts.push({ ...middle(points, origin), text: `×${bundle.count}` });
+    });
+    if (wiring.owner && scale >= 0.1) join(widths, wiring, origin);
+  }
+  pen.save();
+  pen.globalAlpha = highlight ? 0.35 * style.edges : style.edges;
+  pen.strokeStyle = pen.fillStyle = theme.muted;
+  for (const [width, path] of widths) {
+    pen.lineWidth = Math.max(width, 0.6 / scale);
+    pen.stroke(path);
+  }
+  pen.fill(arrows);
+  pen.restore();
+  for (const draw of special) draw();
+  paintCounts(pen, counts, theme);
+}
+
+/** Where a wiring's coordinates begin: it moves with its frame. */
+export function originOf(wiring: Wiring): Origin {
+  return { x: (wiring.owner?.x ?? 0) + wiring.dx, y: (wiring.owner?.y ?? 0) + wiring.dy };
+}
+
+function inSight(points: Float32Array, origin: Origin, sight: Box, scale: number): boolean {
+  let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (let at = 0; at < points.length; at += 2) {
+    left = Math.min(left, points[at]!);
+    right = Math.max(right, points[at]!);
+    top = Math.min(top, points[at + 1]!);
+    bottom = Math.max(bottom, points[at + 1]!);
+  }
+  if (Math.max(right - left, bottom - top) * scale < SHORTEST) return false;
+  const [x, y] = [origin.x + left, origin.y + top];
+  return x <= sight.x + sight.width && y <= sight.y + sight.height && origin.x + right >= sight.x && origin.y + bottom >= sight.y;
+}
+
+const CORNER = 4;
+
+function trace(path: Path2D | CanvasRenderingContext2D, points: Float32Array, { x, y }: Origin): void {
+  path.moveTo(points[0]! + x, points[1]! + y);
+  const last = points.length - 2;
+  for (let at = 2; at < last; at += 2) {
+    const [px, py] = [points[at]! + x, points[at + 1]! + y];
+    const before = Math.hypot(px - points[at - 2]! - x, py - points[at - 1]! - y);
+    const after = Math.hypot(points[at + 2]! + x - px, points[at + 3]! + y - py);
+    const radius = Math.min(CORNER, before / 2, after / 2);
+    if (radius > 0.5) path.arcTo(px, py, points[at + 2]! + x, points[at + 3]! + y, radius);
+    else path.lineTo(px, py);
+  }
+  path.lineTo(points[last]! + x, points[last + 1]! + y);
+}
+
+function head(path: Path2D | CanvasRenderingContext2D, points: Float32Array, origin: Origin): void {
+  const last = points.length - 2;
+  const [x, y] = [points[last]! + origin.x, points[last + 1]! + origin.y];
+  const [dx, dy] = [points[last]! - points[last - 2]!, points[last + 1]! - points[last - 1]!];
+  const length = Math.hypot(dx, dy) || 1;
+  const [ux, uy] = [dx / length, dy / length];
+  path.moveTo(x, y);
+  path.lineTo(x - 6 * ux - 3 * uy, y - 6 * uy + 3 * ux);
+  path.lineTo(x - 6 * ux + 3 * uy, y - 6 * uy - 3 * ux);
+  path.closePath();
+}
+
+function lone(
+  pen: CanvasRenderingContext2D, points: Float32Array, origin: Origin, color: string, dash: number[], scale: number, arrow: boolean,
+): void {
+  pen.save();
+  pen.strokeStyle = pen.fillStyle = color;
+  pen.lineWidth = Math.max(2, 1.6 / scale);
+  pen.setLineDash(dash);
+  pen.beginPath();
+  trace(pen, points, origin);
+  pen.stroke();
+  if (arrow) {
+    pen.setLineDash([]);
+    pen.beginPath();
+    head(pen, points, origin);
+    pen.fill();
+  }
+  pen.restore();
+}
+
+function middle(points: Float32Array, origin: Origin): Origin {
+  let best = 0;
+  let length = -1;
+  for (let at = 2; at < points.length; at += 2) {
+    const own = Math.abs(points[at]! - points[at - 2]!) + Math.abs(points[at + 1]! - points[at - 1]!);
+    if (own > length) [best, length] = [at, own];
+  }
+  return {
+    x: origin.x + (points[best]! + points[best - 2]!) / 2,
+    y: origin.y + (points[best + 1]! + points[best - 1]!) / 2,
+  };
+}
+
+/** The lines along a frame's borders, between the ends outside and the ends inside. */
+function join(widths: Map<number, Path2D>, wiring: Wiring, origin: Origin): void {
+  const { owner } = wiring;
+  if (!owner) return;
+  const { bundles, layout } = wiring.placed;
+  const top: number[] = [];
+  const bottom: number[] = [];
+  bundles.forEach((bundle, at) => {
+    const [start, end] = [layout.edgeStart[at]!, layout.edgeStart[at + 1]!];
+    if (end - start < 2) return;
+    if (bundle.from === OUTSIDE) top.push(layout.points[2 * start]! + origin.x);
+    if (bundle.to === OUTSIDE) bottom.push(layout.points[2 * end - 2]! + origin.x);
+  });
+  const outside = outerEnds(wiring);
+  let path = widths.get(1);
+  if (!path) widths.set(1, (path = new Path2D()));
+  const contentTop = origin.y;
+  const contentBottom = origin.y + layout.height;
+  const frameBottom = owner.y + owner.height;
+  bus(path, top, outside.top, contentTop - 4, contentTop, owner.y);
+  bus(path, bottom, outside.bottom, (contentBottom + frameBottom) / 2, contentBottom, frameBottom);
+}
+
+/** Where the edges of the container around meet this frame, at its top and at its bottom. */
+function outerEnds(wiring: Wiring): { top: number[]; bottom: number[] } {
+  const { around, placed } = wiring;
+  const found = { top: [] as number[], bottom: [] as number[] };
+  if (!around) return found;
+  const { bundles, layout } = around.placed;
+  const { x } = originOf(around);
+  bundles.forEach((bundle, at) => {
+    const [start, end] = [layout.edgeStart[at]!, layout.edgeStart[at + 1]!];
+    if (end - start < 2) return;
+    if (bundle.to === placed.item) found.top.push(layout.points[2 * end - 2]! + x);
+    if (bundle.from === placed.item) found.bottom.push(layout.points[2 * start]! + x);
+  });
+  return found;
+}
+
+function bus(path: Path2D, inner: number[], outer: number[], y: number, innerY: number, outerY: number): void {
+  if (!inner.length || !outer.length) return;
+  const all = [...inner, ...outer];
+  for (const x of inner) {
+    path.moveTo(x, innerY);
+    path.lineTo(x, y);
+  }
+  for (const x of outer) {
+    path.moveTo(x, outerY);
+    path.lineTo(x, y);
+  }
+  const [left, right] = [Math.min(...all), Math.max(...all)];
+  if (right - left > 0.5) {
+    path.moveTo(left, y);
+    path.lineTo(right, y);
+  }
+}
+
+function paintCounts(pen: CanvasRenderingContext2D, counts: readonly { x: number; y: number; text: string }[], theme: Theme): void {
+  pen.font = `9px ${theme.font || "sans-serif"}`;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  for (const { x, y, text } of counts) {
+    const width = pen.measureText(text).width + 6;
+    pen.fillStyle = theme.background;
+    pen.beginPath();
+    pen.roundRect(x - width / 2, y - 6, width, 12, 6);
+    pen.fill();
+    pen.lineWidth = 0.6;
+    pen.strokeStyle = theme.border;
+    pen.stroke();
+    pen.fillStyle = theme.text;
+    pen.fillText(text, x, y + 0.5);
+  }
+}
