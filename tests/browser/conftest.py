@@ -21,8 +21,8 @@ def lowered(name, **options):
     key = name, repr(options)
     if key not in _lowerings:
         network = mtcnn(name) if name in ("pnet", "rnet", "onet") else build(name)
-        recipe = wb.Recipe(**options) if options else None
-        _lowerings[key] = wb.lower(network.model, network.inputs, dynamic_shapes=network.dynamic_shapes, recipe=recipe)
+        shapes, recipe = network.dynamic_shapes, wb.Recipe(**options)
+        _lowerings[key] = wb.lower(network.model, network.inputs, dynamic_shapes=shapes, recipe=recipe)
     return _lowerings[key]
 """
 

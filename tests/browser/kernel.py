@@ -20,8 +20,8 @@ class KernelError(AssertionError):
 class Kernel:
     """A second client of a running kernel.
 
-    The browser's page is the first one: both see the same variables. Code runs between what the page asks for,
-    silently, and leaves no trace in the notebook.
+    The browser's page is the first one: both see the same variables. Code runs between what the page asks
+    for, silently, and leaves no trace in the notebook.
 
     Args:
         connection: The kernel's connection file.

@@ -1,4 +1,4 @@
-"""JupyterLab as a test drives it: notebooks, cells, the kernel behind them, and what must not happen meanwhile."""
+"""JupyterLab as a test drives it: notebooks, cells, their kernel, and what must not happen meanwhile."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Lab:
         self._opened += 1
         name = f"test-{self._opened}.ipynb"
         notebook = nbformat.v4.new_notebook()
-        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
         notebook.cells = [nbformat.v4.new_code_cell(code) for code in cells]
         nbformat.write(notebook, self.server.notebooks / name)
         session = {"path": name, "name": name, "type": "notebook", "kernel": {"id": self.kernel_id}}
@@ -110,7 +110,8 @@ class Lab:
         name = self.write(*cells)
         self.page.evaluate(
             """async (path) => {
-                 const panel = await jupyterapp.commands.execute("docmanager:open", {path, factory: "Notebook"});
+                 const options = {path, factory: "Notebook"};
+                 const panel = await jupyterapp.commands.execute("docmanager:open", options);
                  await panel.context.ready;
                  await panel.sessionContext.ready;
                  await panel.revealed;
@@ -119,7 +120,8 @@ class Lab:
             name,
         )
         self.page.wait_for_function(
-            "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus === 'connected'"
+            "() => jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus"
+            " === 'connected'"
         )
 
     def close(self) -> None:
@@ -172,7 +174,10 @@ class Lab:
     def code_cells(self) -> list[str]:
         """The sources of the open notebook's cells, as the front end has them."""
         found: list[str] = self.page.evaluate(
-            f"() => {{ {_CURRENT} return [...panel.content.model.cells].map((cell) => cell.sharedModel.getSource()) }}"
+            f"""() => {{
+                {_CURRENT}
+                return [...panel.content.model.cells].map((cell) => cell.sharedModel.getSource());
+            }}"""
         )
         return found
 
@@ -219,7 +224,7 @@ class Lab:
         return made
 
     def overflow(self, view: Locator) -> list[str]:
-        """Elements of a view that stick out of it to the right, where nothing scrolls: clipped or hidden text."""
+        """Elements of a view that stick out of it to the right where nothing scrolls: clipped text."""
         found: list[str] = view.evaluate(
             """(root) => {
                  const right = root.getBoundingClientRect().right + 1;
@@ -231,10 +236,12 @@ class Lab:
                    return false;
                  };
                  const out = [];
-                 for (const el of root.querySelectorAll("button, select, input, label, h1, h2, h3, p, span")) {
+                 for (const el of root.querySelectorAll("button, select, input, label, h3, p, span")) {
                    const box = el.getBoundingClientRect();
-                   if (box.width && box.right > right && !scrolls(el) && !el.closest(".wb-visually-hidden"))
-                     out.push(`${el.tagName} "${(el.textContent || el.ariaLabel || "").slice(0, 40)}" ${Math.round(box.right - right)} px`);
+                   if (!box.width || box.right <= right || scrolls(el)) continue;
+                   if (el.closest(".wb-visually-hidden")) continue;
+                   const text = (el.textContent || el.ariaLabel || "").slice(0, 40);
+                   out.push(`${el.tagName} "${text}" ${Math.round(box.right - right)} px`);
                  }
                  return out;
                }"""

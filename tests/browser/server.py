@@ -47,7 +47,8 @@ def chromium() -> str:
         RuntimeError: There is none; says what to install.
     """
     named = os.environ.get("CHROMIUM")
-    found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    usual = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    found = named or next(filter(None, usual), None)
     if not found or not Path(found).exists():
         raise RuntimeError(
             "the browser tests need Chromium: `apt-get install chromium` (Debian), or name one in $CHROMIUM"
