@@ -1,5 +1,5 @@
 // The host as the graph of one side sees it: that side's graph, and the selection in that side's handles.
-import type { About, CompareCells, Documents, Picked } from "../contract.ts";
+import type { About, Calls, CompareCells, Documents, Events, Picked } from "../contract.ts";
 import { CallError, type CallName, type DocumentKind, type EventName, type Host } from "../shared/host.ts";
 import { same, type SelectionStore } from "../shared/selection.ts";
 
@@ -78,9 +78,9 @@ export function sideHost(host: Host, side: number, title: string, method: string
         if (kinds.has("*") || !kinds.has("compare.graph")) listener(kinds);
         else listener(new Set([...kinds, "graph"]));
       }),
-    call: <K extends CallName>(name: K, args: Parameters<Host["call"]>[1]) =>
-      side === 0 ? host.call(name, args as never) : missing(),
-    onEvent: <K extends EventName>(name: K, listener: Parameters<Host["onEvent"]>[1]) =>
-      side === 0 ? host.onEvent(name, listener as never) : () => {},
+    call: <K extends CallName>(name: K, args: Calls[K]["arguments"]) =>
+      side === 0 ? host.call(name, args) : missing(),
+    onEvent: <K extends EventName>(name: K, listener: (event: Events[K]) => void) =>
+      side === 0 ? host.onEvent(name, listener) : () => {},
   };
 }
