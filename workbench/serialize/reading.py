@@ -110,6 +110,10 @@ class Table:
             for index, offset in enumerate(offsets)
         ]
 
+    def place(self, field: int) -> int | None:
+        """Where the table, vector or string of a field begins, in bytes of the buffer; None if it is absent."""
+        return self._follow(field)
+
     def _follow(self, field: int) -> int | None:
         if not self.has(field):
             return None
