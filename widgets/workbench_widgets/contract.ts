@@ -548,6 +548,106 @@ export interface ProfileStarted {
   readonly streams: boolean;
 }
 
+/** The inside of a delegate. */
+export interface ProgramDelegateDocument {
+  readonly method: string;
+  readonly index: number;
+  readonly backend: string;
+  readonly format: string;
+  readonly note: string;
+  readonly facts: Readonly<Record<string, string>>;
+  readonly section_name: StringColumn;
+  readonly section_start: Float64Array;
+  readonly section_bytes: Float64Array;
+  readonly step_name: StringColumn;
+  readonly step_inputs: StringColumn;
+  readonly step_outputs: StringColumn;
+  readonly step_detail: StringColumn;
+  readonly step_node: StringColumn;
+  readonly step_handle_start: Int32Array;
+  readonly step_handles: Int32Array;
+  readonly value_name: StringColumn;
+  readonly value_role: StringColumn;
+  readonly value_text: StringColumn;
+  readonly hex: StringColumn;
+  readonly texts: StringColumn;
+}
+
+/** Where the bytes of a file are, and which operators and delegates it calls. */
+export interface ProgramDocument {
+  readonly size: number;
+  readonly saved: number;
+  readonly duplicates: number;
+  readonly methods: readonly ProgramMethod[];
+  readonly part_name: StringColumn;
+  readonly part_kind: StringColumn;
+  readonly part_parent: Int32Array;
+  readonly part_start: Float64Array;
+  readonly part_bytes: Float64Array;
+  readonly part_detail: StringColumn;
+  readonly part_same: Int32Array;
+  readonly part_operator: StringColumn;
+  readonly part_module: StringColumn;
+  readonly part_index: Int32Array;
+  readonly part_uses: Int32Array;
+  readonly part_handle_start: Int32Array;
+  readonly part_handles: Int32Array;
+  readonly operator_method: StringColumn;
+  readonly operator_name: StringColumn;
+  readonly operator_calls: Int32Array;
+  readonly operator_kernel: Uint8Array;
+  readonly operator_constant_bytes: Float64Array;
+  readonly operator_written_bytes: Float64Array;
+  readonly operator_handle_start: Int32Array;
+  readonly operator_handles: Int32Array;
+  readonly delegate_method: StringColumn;
+  readonly delegate_index: Int32Array;
+  readonly delegate_backend: StringColumn;
+  readonly delegate_data: Int32Array;
+  readonly delegate_bytes: Float64Array;
+  readonly delegate_specs: StringColumn;
+  readonly delegate_format: StringColumn;
+  readonly delegate_handle_start: Int32Array;
+  readonly delegate_handles: Int32Array;
+}
+
+/** A method in figures. */
+export interface ProgramMethod {
+  readonly name: string;
+  readonly instructions: number;
+  readonly values: number;
+  readonly delegates: number;
+  readonly inputs: string;
+  readonly outputs: string;
+  readonly arena_bytes: number;
+}
+
+/** Instructions and values of one method. */
+export interface ProgramMethodDocument {
+  readonly method: string;
+  readonly chain: Int32Array;
+  readonly index: Int32Array;
+  readonly kind: StringColumn;
+  readonly name: StringColumn;
+  readonly arguments: StringColumn;
+  readonly results: StringColumn;
+  readonly node: StringColumn;
+  readonly module: StringColumn;
+  readonly source: StringColumn;
+  readonly constant_bytes: Float64Array;
+  readonly written_bytes: Float64Array;
+  readonly delegate: Int32Array;
+  readonly handle_start: Int32Array;
+  readonly handles: Int32Array;
+  readonly value_kind: StringColumn;
+  readonly value_text: StringColumn;
+  readonly value_bytes: Float64Array;
+  readonly value_place: StringColumn;
+  readonly value_part: Int32Array;
+  readonly use_start: Int32Array;
+  readonly uses: Int32Array;
+}
+
 /** The recipe that was followed. */
 export interface RecipeDocument {
   readonly python: string;
@@ -621,6 +721,9 @@ export interface Documents {
   readonly "partition": PartitionDocument;
   readonly "partition.state": PartitionState;
   readonly "profile": ProfileDocument;
+  readonly "program": ProgramDocument;
+  readonly "program_delegate": ProgramDelegateDocument;
+  readonly "program_method": ProgramMethodDocument;
   readonly "recipe": RecipeDocument;
   readonly "timeline": TimelineDocument;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ __all__ = ["LiveRun"]
 
 # How long events() waits for something new, in seconds: short at first, longer while nothing comes.
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.001, 0.05
+# Whether or not somebody listens, the ring must not fill up: events are taken from it at least so often, in
+# seconds, and before it is as full as this. Not after each execution, which costs short ones some percent.
+_COLLECT_SECONDS, _COLLECT_SHARE = 0.004, 0.25
 
 
 class LiveRun:
@@ -22,6 +26,7 @@ class LiveRun:
         method: A loaded method: `execute(inputs, trace=session)`, which leaves the GIL while it runs.
         inputs: Its inputs.
         repeat: How many executions.
+        seconds: Begin no execution after this time, however many are left; None: no limit.
         session: The receiver of the events; by default one for 65,536 events is made.
         keep: How many events `trace` keeps; the oldest are forgotten beyond them. By default 4 million, of 48
             bytes each. None: all.
@@ -29,6 +34,8 @@ class LiveRun:
     Attributes:
         trace: All events so far.
         executions: How many executions are complete.
+        repeat: How many are wanted.
+        seconds: The limit of time.
     """
 
     def __init__(
@@ -37,6 +44,7 @@ class LiveRun:
         inputs: Sequence[Any],
         *,
         repeat: int = 1,
+        seconds: float | None = None,
         session: Any = None,
         keep: int | None = 1 << 22,
     ) -> None:
@@ -48,7 +56,10 @@ class LiveRun:
             session = TraceSession()
         self.trace = Trace(session, limit=keep)
         self.executions = 0
-        self._method, self._inputs, self._repeat = method, inputs, repeat
+        self.repeat, self.seconds = repeat, seconds
+        self._method, self._inputs = method, inputs
+        self._began: float | None = None
+        self._ended: float | None = None
         self._cancelled = threading.Event()
         self._done = threading.Event()
         self._outputs: Any = None
@@ -59,8 +70,12 @@ class LiveRun:
     def start(cls, method: Any, inputs: Sequence[Any], **options: Any) -> LiveRun:
         """Begin a run; arguments as of the class."""
         run = cls(method, inputs, **options)
-        run._thread.start()
+        run.begin()
         return run
+
+    def begin(self) -> None:
+        """Begin the run; once."""
+        self._thread.start()
 
     def events(self) -> Iterator[EventBatch]:
         """New events as they come, until the run ends; begins with the first one each time that it is called.
@@ -93,6 +108,32 @@ class LiveRun:
         """Whether executions are still to come or under way."""
         return not self._done.is_set()
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was asked to end early."""
+        return self._cancelled.is_set()
+
+    @property
+    def error(self) -> BaseException | None:
+        """What an execution raised."""
+        return self._error
+
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """What the method is run with."""
+        return self._inputs
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that it has been running, or ran."""
+        if self._began is None:
+            return 0.0
+        return (self._ended if self._ended is not None else time.monotonic()) - self._began
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end, at most so many seconds; whether it has come."""
+        return self._done.wait(timeout)
+
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the end; the outputs of the last execution, None if there was none.
 
@@ -114,16 +155,29 @@ class LiveRun:
             raise self._error
 
     def _work(self) -> None:
+        self._began = time.monotonic()
         try:
-            for _ in range(self._repeat):
-                if self._cancelled.is_set():
-                    break
-                self._outputs = self._method.execute(self._inputs, trace=self.trace.session)
-                self.executions += 1
-                # Whether or not somebody listens, the ring must not fill up.
-                self.trace.collect()
+            self._execute()
         except BaseException as error:
             self._error = error  # raised where the result is asked for
         finally:
+            self._ended = time.monotonic()
             self.trace.collect()
             self._done.set()
+
+    def _execute(self) -> None:
+        assert self._began is not None
+        end = None if self.seconds is None else self._began + self.seconds
+        room = int(_COLLECT_SHARE * getattr(self.trace.session, "capacity", 1 << 16))
+        collected, since, most = self._began, 0, 0
+        for _ in range(self.repeat):
+            if self._cancelled.is_set() or (end is not None and time.monotonic() >= end and self.executions):
+                return
+            self._outputs = self._method.execute(self._inputs, trace=self.trace.session)
+            self.executions += 1
+            since += 1
+            now = time.monotonic()
+            if since * most >= room or now - collected >= _COLLECT_SECONDS or not most:
+                # What `events()` took meanwhile is missing here: hence the most that one execution had.
+                most = max(most, -(-self.trace.collect() // since), 1)
+                collected, since = now, 0

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from workbench.inspector.names import DELEGATE_EVENT, EXECUTE_EVENT, KERNEL_PREFIX, OVERHEAD_EVENT
+from workbench.inspector.roofline import group_work
 from workbench.inspector.symbols import MethodSymbols, Node
 from workbench.serialize.etdump import ProfileEvent, RunBlock
 
@@ -115,10 +116,10 @@ def _arguments(event: ProfileEvent, symbols: MethodSymbols | None) -> dict[str, 
         arguments["shapes"] = [node.shapes for node in nodes if node.shapes]
         arguments["source"] = _distinct(node.source or _last_line(node) for node in nodes)
         arguments["module"] = _distinct(node.module for node in nodes)
-        works = [node.work for node in nodes if node.work is not None]
-        if works:
-            arguments["flops"] = sum(work.flops for work in works)
-            arguments["bytes"] = sum(work.bytes_moved for work in works)
+        work = group_work(nodes)
+        if work is not None:
+            arguments["flops"] = work.flops
+            arguments["bytes"] = work.bytes_moved
     return arguments
 
 

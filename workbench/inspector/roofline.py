@@ -8,6 +8,7 @@ is one.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,9 @@ from workbench.inspector.names import OVERHEAD_EVENT
 
 if TYPE_CHECKING:
     from workbench.inspector.inspector import Inspector
+    from workbench.inspector.symbols import Node
 
-__all__ = ["Work", "roofline_table", "shapes_of", "work_of"]
+__all__ = ["Read", "Work", "group_work", "reads_of", "roofline_table", "shapes_of", "users_of", "work_of"]
 
 Shape = tuple[int, ...]
 
@@ -138,9 +140,14 @@ def _product(first: int, second: int, extra: int = 0) -> _Counter:
     return count
 
 
+def _linear(node: FxNode, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> int:
+    return (2 * _shape(inputs[0])[-1] + (len(inputs) > 2)) * _numel(outputs[0])
+
+
 def _convolution(node: FxNode, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> int:
     weight = _shape(inputs[1])
-    transposed = node.args[6] if len(node.args) > 6 else False
+    # `conv2d` has the number of groups at the place where `convolution` says whether it is transposed.
+    transposed = len(node.args) > 6 and node.args[6] is True
     # Each weight of an output channel meets each element of it (of the input, if transposed) once.
     places = _numel(inputs[0]) if transposed else _numel(outputs[0])
     operations = 2 * places * math.prod(weight[1:])
@@ -185,7 +192,7 @@ _COUNTERS: dict[str, _Counter] = {
     "mm": _product(0, 1),
     "bmm": _product(0, 1),
     "matmul": _product(0, 1),
-    "linear": _product(0, 1, extra=1),
+    "linear": _linear,
     "addmm": _product(1, 2, extra=1),
     "baddbmm": _product(1, 2, extra=1),
     "scaled_dot_product_attention": _attention,
@@ -217,13 +224,92 @@ def work_of(node: FxNode) -> Work | None:
     if schema is None or not outputs:
         return None
     inputs = [tensor for argument in (*node.args, *node.kwargs.values()) for tensor in _tensors(argument)]
-    name = schema.name.split("::")[-1].removesuffix("_copy")
-    counter = _COUNTERS.get(name, _per_output(1))
+    counter = _COUNTERS.get(_operator(node), _per_output(1))
     try:
         flops = counter(node, inputs, outputs)
     except (IndexError, TypeError):
         return None
-    return Work(flops, _nbytes(inputs), _nbytes(outputs))
+    return Work(flops, sum(read.bytes for read in reads_of(node)), _nbytes(outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A tensor that a node reads.
+
+    Attributes:
+        producer: Name of the node that makes it.
+        tensor: Name of the tensor: of the producer, or of the node that picks one of its results.
+        bytes: How many of its bytes are read at least.
+    """
+
+    producer: str
+    tensor: str
+    bytes: int
+
+
+# Of the first input (of `gather` and the like also only) as much is read as comes out.
+_PARTIAL = frozenset(
+    "embedding gather index index_select select slice split split_with_sizes narrow unbind diagonal".split()
+)
+
+
+def reads_of(node: FxNode) -> list[Read]:
+    """The tensors that a node reads, each once."""
+    found: dict[str, Read] = {}
+    partial = _operator(node) in _PARTIAL
+    written = _nbytes(_tensors(node.meta.get("val")))
+    for place, source in enumerate(node.all_input_nodes):
+        nbytes = _nbytes(_tensors(source.meta.get("val")))
+        if not nbytes:
+            continue
+        if partial and place == 0:
+            nbytes = min(nbytes, written)
+        found[source.name] = Read(_producer(source).name, source.name, nbytes)
+    return list(found.values())
+
+
+def users_of(node: FxNode) -> list[str]:
+    """Names of the nodes that read a node's results, looking through the picks of single results."""
+    names: dict[str, None] = {}
+    for user in node.users:
+        for name in users_of(user) if user.target is operator.getitem else [user.name]:
+            names[name] = None
+    return list(names)
+
+
+def _producer(node: FxNode) -> FxNode:
+    while node.target is operator.getitem and isinstance(node.args[0], FxNode):
+        node = node.args[0]
+    return node
+
+
+def _operator(node: FxNode) -> str:
+    schema = getattr(node.target, "_schema", None)
+    return "" if schema is None else str(schema.name).split("::")[-1].removesuffix("_copy")
+
+
+def group_work(nodes: Sequence[Node]) -> Work | None:
+    """What nodes do at least that run as one (a delegate, a fused kernel).
+
+    Arithmetic adds up; of the bytes only those count that enter the group or leave it, each tensor once.
+
+    Args:
+        nodes: Nodes of one graph.
+
+    Returns:
+        The work; None where that of no node is known.
+    """
+    works = [node.work for node in nodes if node.work is not None]
+    if len(nodes) == 1 or not works:
+        return works[0] if works else None
+    inside = {node.name for node in nodes}
+    read = {item.tensor: item.bytes for node in nodes for item in node.reads if item.producer not in inside}
+    written = sum(
+        node.work.bytes_written
+        for node in nodes
+        if node.work is not None and not (node.users and inside.issuperset(node.users))
+    )
+    return Work(sum(work.flops for work in works), sum(read.values()), written)
 
 
 def roofline_table(inspector: Inspector, peak_gflops: float, peak_gbytes: float) -> pd.DataFrame:
@@ -241,10 +327,9 @@ def roofline_table(inspector: Inspector, peak_gflops: float, peak_gbytes: float)
     rows = []
     for block in inspector.event_blocks:
         for event in block.events:
-            works = [node.work for node in event.nodes if node.work is not None]
-            if not works or event.perf_data is None or event.name == OVERHEAD_EVENT:
+            work = group_work(event.nodes)
+            if work is None or event.perf_data is None or event.name == OVERHEAD_EVENT:
                 continue
-            work = sum(works[1:], works[0])
             seconds = inspector.seconds(event.perf_data.p50)
             attainable = min(peak_gflops, work.intensity * peak_gbytes)
             reached = work.flops / seconds / 1e9 if seconds > 0 else math.nan

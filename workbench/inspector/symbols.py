@@ -32,6 +32,8 @@ class Node:
         source: `file:line` of the user's code, or None.
         shapes: Its results' dtypes and shapes, as text.
         work: Its arithmetic and traffic, where they are known.
+        reads: The tensors that it reads.
+        users: Names of the nodes that read what it writes.
     """
 
     name: str
@@ -43,6 +45,8 @@ class Node:
     source: str | None = None
     shapes: str = ""
     work: roofline.Work | None = None
+    reads: tuple[roofline.Read, ...] = ()
+    users: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:
@@ -222,4 +226,6 @@ def _describe(node: FxNode, handle: int) -> Node:
         source=provenance.source_line(node),
         shapes=roofline.shapes_of(node),
         work=roofline.work_of(node),
+        reads=tuple(roofline.reads_of(node)),
+        users=tuple(roofline.users_of(node)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -214,14 +214,21 @@ class Trace:
         """The bytes that `outputs` refer to."""
         return bytes(self.session.debug_buffer())
 
-    def to_etdump(self) -> ETDump:
+    def to_etdump(self, *, executions: Collection[int] | None = None) -> ETDump:
         """The trace as an ETDump: a block per execution, loading in a block of its own.
 
         Tensors refer to `debug_buffer`.
+
+        Args:
+            executions: Numbers of the executions to take, from 0; by default all.
         """
         self.collect()
-        batch = self.batch()
-        return ETDump(list(_blocks(batch, self.outputs)))
+        batch, outputs = self.batch(), self.outputs
+        if executions is not None:
+            chosen = np.isin(batch.events["execution"], list(executions))
+            batch = EventBatch(batch.events[chosen], batch.names, batch.end)
+            outputs = [output for output in outputs if output.execution in executions]
+        return ETDump(list(_blocks(batch, outputs)))
 
     def save(self, path: str | os.PathLike[str], debug_buffer: str | os.PathLike[str] | None = None) -> None:
         """Write the ETDump as of `dense_etdump`, and the debug buffer if a path for it is given."""
