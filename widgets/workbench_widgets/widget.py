@@ -76,6 +76,8 @@ class ViewWidget(anywidget.AnyWidget):
         TypeError: A keyword is not known.
     """
 
+    # anywidget makes a trait of a class attribute only; here each view has a style sheet of its own.
+    _css = traitlets.Unicode().tag(sync=True)
     about = traitlets.Dict(read_only=True).tag(sync=True)
     documents = traitlets.Dict(read_only=True).tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
@@ -84,7 +86,9 @@ class ViewWidget(anywidget.AnyWidget):
     def __init__(self, view: View, context: Context, *, height: int = 520) -> None:
         self.view = view
         self.context = context
-        super().__init__(_esm=bundle(view.name, "js"), _css=bundle(view.name, "css"), height=height)
+        code = {"_esm": bundle(view.name, "js"), "_css": bundle(view.name, "css")}
+        # The page keeps one style sheet for each of these names.
+        super().__init__(**code, _anywidget_id=f"workbench_widgets.{view.name}", height=height)
         self.set_trait("about", dataclasses.asdict(context.about(view.name)))
         self.set_trait("documents", dict(self._first()))
         self._take_selection()
