@@ -5,6 +5,8 @@ import { showError } from "./errors.ts";
 
 export interface Mounted {
   destroy(): void;
+  /** Resolves when the first picture is complete; by default mounting is taken for that. */
+  readonly ready?: Promise<unknown>;
 }
 
 export type Mount = (host: Host, el: HTMLElement) => Mounted | Promise<Mounted>;
@@ -23,6 +25,7 @@ export function widget(mount: Mount): { render(context: { model: Model; el: HTML
       let mounted: Mounted | null = null;
       try {
         mounted = await mount(host, el);
+        void mark(el, mounted);
       } catch (error) {
         showError(el, error);
       }
@@ -34,4 +37,12 @@ export function widget(mount: Mount): { render(context: { model: Model; el: HTML
       };
     },
   };
+}
+
+/** Measurements and tests wait for the mark, and reach the view through the element. */
+async function mark(el: HTMLElement, mounted: Mounted): Promise<void> {
+  Object.assign(el, { wbView: mounted });
+  await mounted.ready;
+  for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(done));
+  el.dataset.wbReady = "1";
 }
