@@ -7,6 +7,7 @@ when something is lowered a second time, so that a first lowering costs nothing 
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.export import ExportedProgram
@@ -36,7 +38,7 @@ from workbench.recipe import Edit, Recipe
 from workbench.serialize import write_program
 from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Stage
 
-__all__ = ["STEPS", "Result", "Step", "capture", "partition_editors", "run"]
+__all__ = ["STEPS", "Result", "Step", "capture", "partition_editors", "partitioners_of", "run"]
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def run(
     seconds: dict[str, float] = {}
     last: Stage = exported
     previous = "export"
-    with _shown(progress, len(STEPS)) as announce:
+    with _shown(progress, len(STEPS)) as announce, _uncollected():
         for step in STEPS:
             announce(step.doing)
             depends[step.name] = step.depends(last, recipe)
@@ -195,7 +197,12 @@ def _edge_config(recipe: Recipe) -> EdgeCompileConfig:
     )
 
 
-def _partitioners(recipe: Recipe) -> list[Partitioner]:
+def partitioners_of(recipe: Recipe) -> list[Partitioner]:
+    """The recipe's partitioners, made.
+
+    Raises:
+        RecipeError: A part of it makes something else.
+    """
     made = []
     for component in recipe.partitioner:
         found = component.make()
@@ -210,7 +217,7 @@ def _partitioners(recipe: Recipe) -> list[Partitioner]:
 
 
 def _edge(stage: Exported, recipe: Recipe) -> Edge:
-    partitioners = _partitioners(recipe)
+    partitioners = partitioners_of(recipe)
     config = _edge_config(recipe)
     passes = [component.make() for component in recipe.passes]
     cache: dict[Any, torch.Tensor] = {}  # folded constants, shared between the methods
@@ -233,7 +240,7 @@ def _edge(stage: Exported, recipe: Recipe) -> Edge:
 
 
 def _edge_depends(stage: Exported, recipe: Recipe) -> Any:
-    partitioners = _partitioners(recipe)
+    partitioners = partitioners_of(recipe)
     kept = [preserved_operators(program, partitioners) for program in stage._programs.values()]
     return recipe.part("edge"), kept
 
@@ -246,20 +253,43 @@ def partition_editors(stage: Edge, recipe: Recipe) -> dict[str, PartitionEditor]
     Raises:
         PartitionError: A partitioner changed the graph, or its tags are illegal.
     """
-    chosen = _partitioners(recipe)
-    capabilities = capabilities_of(chosen)
+    capabilities = capabilities_of(partitioners_of(recipe))
     return {
-        name: PartitionEditor(partition(program, chosen), capabilities)
-        for name, program in stage._programs.items()
+        name: PartitionEditor(
+            PartitionResult(
+                copy_program(result.tagged_exported_program),
+                dict(result.partition_tags),
+                list(result.reasons),
+            ),
+            capabilities,
+        )
+        for name, result in _decided(stage, recipe).items()
     }
+
+
+# By edge stage, the partitioners that were asked last and what they decided. Edits begin with copies of that:
+# a partitioner may take longer than everything else in a lowering.
+_decisions: WeakKeyDictionary[Edge, tuple[Any, dict[str, PartitionResult]]] = WeakKeyDictionary()
+
+
+def _decided(stage: Edge, recipe: Recipe) -> dict[str, PartitionResult]:
+    """By method what the partitioners decide; to be read, not written."""
+    asked, results = _decisions.get(stage, (None, {}))
+    if asked != recipe.partitioner:
+        chosen = partitioners_of(recipe)
+        results = {name: partition(program, chosen) for name, program in stage._programs.items()}
+        _decisions[stage] = (recipe.partitioner, results)
+    return results
 
 
 def _partition(stage: Edge, recipe: Recipe) -> Partitioned:
     """The stage holds the tags of all partitioners, as edited."""
-    editors = partition_editors(stage, recipe)
-    for edit in recipe.edits:
-        _edit(edit, editors)
-    results = {name: editor.result for name, editor in editors.items()}
+    results = _decided(stage, recipe)
+    if recipe.edits:
+        editors = partition_editors(stage, recipe)
+        for edit in recipe.edits:
+            _edit(edit, editors)
+        results = {name: editor.result for name, editor in editors.items()}
     return Partitioned(
         {name: result.tagged_exported_program for name, result in results.items()},
         copy=copy_program,
@@ -337,6 +367,22 @@ STEPS: tuple[Step, ...] = (
     Step("plan", "planning memory", _plan, _by_name("plan")),
     Step("program", "writing the program", _program, _by_name("program")),
 )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep Python's cycle collector from walking all of torch and the model while graphs are built.
+
+    A full collection takes about as long as lowering a small network again.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @contextmanager

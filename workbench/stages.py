@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,13 +124,14 @@ class Stage:
 
     def intact(self) -> bool:
         """Whether the content, measured again, still has the fingerprint."""
-        return self.fingerprint == self._measure()
+        return self.fingerprint == self._measure({})
 
-    def _measure(self) -> str:
+    def _measure(self, known: _Digests | None = None) -> str:
+        """The digest; the bytes of a tensor in `known` count as read already."""
         digest = hashlib.blake2b(self.name.encode(), digest_size=16)
         for method, program in self._programs.items():
             digest.update(method.encode())
-            _digest_program(digest, program)
+            _digest_program(digest, program, _tensor_digests() if known is None else known)
         for part in self._parts():
             digest.update(part)
         return digest.hexdigest()
@@ -304,8 +306,19 @@ def _no_graph(program: ExportedProgram) -> ExportedProgram:
     return program
 
 
-def _digest_program(digest: Any, program: ExportedProgram) -> None:
-    _digest_graph(digest, program.graph_module)
+_Digests: TypeAlias = "MutableMapping[torch.Tensor, tuple[int, bytes]]"
+
+
+@cache
+def _tensor_digests() -> _Digests:
+    """Digests of tensors with their versions: weights are shared by all stages, and read once."""
+    from torch.utils.weak import WeakIdKeyDictionary
+
+    return WeakIdKeyDictionary()
+
+
+def _digest_program(digest: Any, program: ExportedProgram, known: _Digests) -> None:
+    _digest_graph(digest, program.graph_module, known)
     digest.update(
         repr((program.graph_signature, sorted(map(str, program.range_constraints.items())))).encode()
     )
@@ -313,10 +326,10 @@ def _digest_program(digest: Any, program: ExportedProgram) -> None:
     for table in tables:
         for key, tensor in table.items():
             digest.update(key.encode())
-            _digest_value(digest, tensor)
+            _digest_value(digest, tensor, known)
 
 
-def _digest_graph(digest: Any, graph_module: torch.fx.GraphModule) -> None:
+def _digest_graph(digest: Any, graph_module: torch.fx.GraphModule, known: _Digests) -> None:
     import torch
 
     for node in graph_module.graph.nodes:
@@ -334,23 +347,36 @@ def _digest_graph(digest: Any, graph_module: torch.fx.GraphModule) -> None:
         if node.op == "get_attr":
             inner = getattr(graph_module, str(node.target).rpartition(".")[2], None)
             if isinstance(inner, torch.fx.GraphModule):
-                _digest_graph(digest, inner)
+                _digest_graph(digest, inner, known)
             elif inner is not None:
-                _digest_value(digest, inner)
+                _digest_value(digest, inner, known)
 
 
-def _digest_value(digest: Any, value: Any) -> None:
+def _digest_value(digest: Any, value: Any, known: _Digests) -> None:
     import torch
 
     blob = getattr(value, "processed_bytes", None)
     if isinstance(blob, bytes):
         digest.update(blob)
     elif isinstance(value, torch.Tensor):
-        flat = value.detach()
-        digest.update(repr((value.dtype, tuple(value.shape), value.stride())).encode())
-        if flat.numel() and flat.layout is torch.strided:
-            dense = flat if flat.is_contiguous() else flat.contiguous()
-            digest.update(dense.reshape(-1).view(torch.uint8).numpy().data)
+        digest.update(_tensor_digest(value, known))
+
+
+def _tensor_digest(tensor: torch.Tensor, known: _Digests) -> bytes:
+    import torch
+
+    version = -1 if tensor.is_inference() else tensor._version
+    before = known.get(tensor)
+    if before is not None and before[0] == version != -1:
+        return before[1]
+    digest = hashlib.blake2b(repr((tensor.dtype, tuple(tensor.shape), tensor.stride())).encode())
+    flat = tensor.detach()
+    if flat.numel() and flat.layout is torch.strided:
+        dense = flat if flat.is_contiguous() else flat.contiguous()
+        digest.update(dense.reshape(-1).view(torch.uint8).numpy().data)
+    made = digest.digest()
+    known[tensor] = (version, made)
+    return made
 
 
 def _shape(value: Any) -> str:
