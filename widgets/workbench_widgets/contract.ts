@@ -125,6 +125,7 @@ export interface GraphDocument {
   readonly kind: StringColumn;
   readonly shape: StringColumn;
   readonly dtype: StringColumn;
+  readonly attributes: StringColumn;
   readonly bytes: Float64Array;
   readonly module: Int32Array;
   readonly source: StringColumn;

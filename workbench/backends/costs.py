@@ -50,35 +50,52 @@ class Boundary:
         return self.input_bytes + self.output_bytes
 
 
-def boundaries(program: ExportedProgram) -> dict[str, Boundary]:
-    """The borders of all tags of a program, in graph order; linear in its size."""
+def boundaries(program: ExportedProgram, sizes: dict[Node, int | None] | None = None) -> dict[str, Boundary]:
+    """The borders of all tags of a program, in graph order; linear in its size.
+
+    Args:
+        program: The tagged program.
+        sizes: Bytes of values that earlier calls counted. Give the same dictionary again while only tags
+            change, since the bounds of dynamic shapes take time.
+    """
     constants = constant_inputs(program)
-    ranges = program.range_constraints
+    known = _Sizes(program, {} if sizes is None else sizes)
     members: dict[str, list[Node]] = {}
     for _, graph_module in graphs_of(program):
         for node in graph_module.graph.nodes:
             tag = tag_of(node)
             if tag is not None and node.op == "call_function":
                 members.setdefault(tag, []).append(node)
-    return {tag: _boundary(tag, nodes, constants, ranges) for tag, nodes in members.items()}
+    return {tag: _boundary(tag, nodes, constants, known) for tag, nodes in members.items()}
 
 
-def _boundary(
-    tag: str, nodes: list[Node], constants: Mapping[str, Any], ranges: Mapping[Any, Any]
-) -> Boundary:
+class _Sizes:
+    """Bytes of a program's values, each counted once."""
+
+    def __init__(self, program: ExportedProgram, known: dict[Node, int | None]) -> None:
+        self._ranges = program.range_constraints
+        self._known = known
+
+    def of(self, node: Node) -> int | None:
+        if node not in self._known:
+            self._known[node] = value_bytes(node.meta.get("val"), self._ranges)
+        return self._known[node]
+
+
+def _boundary(tag: str, nodes: list[Node], constants: Mapping[str, Any], sizes: _Sizes) -> Boundary:
     inside = set(nodes)
     sources = dict.fromkeys(
         s for n in nodes for s in n.all_input_nodes if s not in inside and s.op != "get_attr"
     )
-    owned = [s for s in sources if s.name in constants and tag_of(s) is not None]
+    owned = {s for s in sources if s.name in constants and tag_of(s) is not None}
     passed_in = [s for s in sources if s not in owned]
     passed_out = [n for n in nodes if any(user not in inside for user in n.users)]
     return Boundary(
         tag,
         sum(not is_getitem(node) for node in nodes),
-        tuple((s.name, value_bytes(s.meta.get("val"), ranges)) for s in passed_in),
-        tuple((n.name, value_bytes(n.meta.get("val"), ranges)) for n in passed_out),
-        sum(value_bytes(s.meta.get("val"), ranges) or 0 for s in owned),
+        tuple((s.name, sizes.of(s)) for s in passed_in),
+        tuple((n.name, sizes.of(n)) for n in passed_out),
+        sum(sizes.of(s) or 0 for s in owned),
     )
 
 

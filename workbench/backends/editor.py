@@ -163,6 +163,11 @@ class PartitionEditor:
                 self._answers[key] = supports(node, self._program)
         return self._answers[key]
 
+    def new_tag(self, stem: str) -> str:
+        """The name that an edit without a name would make of this stem."""
+        self.tags.begin()
+        return self.tags.new(stem)
+
     # ---- the edits -----------------------------------------------------------------------------------------
 
     def _make(self, edit: PartitionEdit, requested: dict[Node, str | None]) -> None:
@@ -190,7 +195,14 @@ class PartitionEditor:
                 if other not in asked:
                     self._why.setdefault(other, f"it stays with '{node.name}': they share one result")
         if not found:
-            raise _Refused("no operator of the program comes from these source handles", "no-nodes")
+            named_any = edit.handles or edit.nodes
+            raise _Refused(
+                "no operator of the program comes from these source handles"
+                if named_any
+                else "the edit names no operators",
+                "no-nodes",
+                hint="" if named_any else "choose nodes first",
+            )
         return list(asked), list(found)
 
     def _assign(
