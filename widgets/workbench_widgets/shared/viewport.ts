@@ -194,6 +194,8 @@ export class Viewport {
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     [this.width, this.height] = [width, height];
+    // Notebooks attach an element after it was rendered: until then no colour was known.
+    this.theme = readTheme(parent);
     if (this.wasFitted) this.fit();
     // At once: a canvas is cleared by its new size, and would blink.
     this.paint();
