@@ -7,7 +7,8 @@ export function bytes(value: number | null): string {
   if (value === null || !Number.isFinite(value)) return "–";
   let size = Math.abs(value);
   let unit = 0;
-  while (size >= 1024 && unit < BYTES.length - 1) {
+  // From where rounding would show 1024 of a unit.
+  while (size >= (unit === 0 ? 1024 : 1023.5) && unit < BYTES.length - 1) {
     size /= 1024;
     unit++;
   }
@@ -20,9 +21,10 @@ export function ms(value: number | null): string {
   if (value === null || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   const sign = value < 0 ? "−" : "";
-  if (size >= 1000) return `${sign}${(size / 1000).toPrecision(3)} s`;
-  if (size >= 1) return `${sign}${size.toPrecision(3)} ms`;
-  if (size >= 1e-3) return `${sign}${(size * 1e3).toPrecision(3)} µs`;
+  // From where rounding would show 1000 of a unit.
+  if (size >= 999.5) return `${sign}${size < 999_500 ? (size / 1000).toPrecision(3) : count(size / 1000)} s`;
+  if (size >= 0.9995) return `${sign}${size.toPrecision(3)} ms`;
+  if (size >= 0.9995e-3) return `${sign}${(size * 1e3).toPrecision(3)} µs`;
   return size === 0 ? "0" : `${sign}${(size * 1e6).toFixed(0)} ns`;
 }
 
@@ -36,7 +38,8 @@ export function number(value: number | null): string {
   if (value === null || !Number.isFinite(value)) return "–";
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
   const size = Math.abs(value);
-  return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : value.toPrecision(3);
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2);
+  return size >= 999.5 ? value.toFixed(0) : value.toPrecision(3);
 }
 
 export function percent(share: number | null): string {

@@ -32,6 +32,9 @@ export class LiveHost implements Host {
   private readonly changes = new Set<(kinds: ReadonlySet<string>) => void>();
   private readonly events = new Map<string, Set<(event: never) => void>>();
   private readonly ends: (() => void)[] = [];
+  /** Unpacking takes longer for longer events: each waits for those before it. */
+  private delivered: Promise<void> = Promise.resolve();
+  private closed = false;
   private next = Math.floor(Math.random() * 2 ** 40) * 1024;
 
   constructor(model: Model) {
@@ -45,7 +48,7 @@ export class LiveHost implements Host {
       if (value?.handles) this.selection.set(value);
     });
     this.listen("msg:custom", ((message: Reply, buffers: DataView[]) =>
-      void this.receive(message, buffers)) as (...args: never[]) => void);
+      this.receive(message, buffers)) as (...args: never[]) => void);
   }
 
   get about(): About {
@@ -65,7 +68,11 @@ export class LiveHost implements Host {
       known = sent ? unpack(sent) : this.ask({ document: kind, key });
       this.cache.set(name, known);
       // What failed may work when it is asked for again.
-      known.catch(() => this.cache.delete(name));
+      const failed = known;
+      known.catch(() => {
+        // Unless it was asked for again already.
+        if (this.cache.get(name) === failed) this.cache.delete(name);
+      });
     }
     return known as Promise<Documents[K]>;
   }
@@ -89,8 +96,11 @@ export class LiveHost implements Host {
   destroy(): void {
     for (const end of this.ends) end();
     for (const { reject } of this.waiting.values()) reject(new Error("The view was closed."));
+    this.closed = true;
     this.waiting.clear();
     this.cache.clear();
+    this.changes.clear();
+    this.events.clear();
   }
 
   private listen(event: string, callback: (...args: never[]) => void): void {
@@ -105,6 +115,7 @@ export class LiveHost implements Host {
   }
 
   private ask(message: object): Promise<unknown> {
+    if (this.closed) return Promise.reject(new Error("The view was closed."));
     const id = this.next++;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
@@ -112,7 +123,7 @@ export class LiveHost implements Host {
     });
   }
 
-  private async receive(message: Reply, buffers: DataView[]): Promise<void> {
+  private receive(message: Reply, buffers: DataView[]): void {
     if (message.changed) {
       const kinds = new Set(message.changed);
       for (const name of this.cache.keys()) {
@@ -120,8 +131,7 @@ export class LiveHost implements Host {
       }
       for (const listener of [...this.changes]) listener(kinds);
     } else if (message.event !== undefined && buffers[0]) {
-      const event = await unpack(buffers[0]);
-      for (const listener of this.events.get(message.event) ?? []) listener(event as never);
+      this.deliver(message.event, unpack(buffers[0]));
     } else if (message.id !== undefined) {
       // Several views of one model get all replies: numbers start at random, each knows its own.
       const waiting = this.waiting.get(message.id);
@@ -131,5 +141,21 @@ export class LiveHost implements Host {
       else if (buffers[0]) unpack(buffers[0]).then(waiting.resolve, waiting.reject);
       else waiting.resolve(undefined);
     }
+  }
+
+  private deliver(name: string, unpacked: Promise<unknown>): void {
+    const before = this.delivered;
+    this.delivered = Promise.all([unpacked, before]).then(
+      ([event]) => {
+        for (const listener of [...(this.events.get(name) ?? [])]) {
+          try {
+            listener(event as never);
+          } catch (error) {
+            console.error(`A listener of ${name} failed`, error); // the others still hear of it
+          }
+        }
+      },
+      (error: unknown) => console.error(`The event ${name} can't be read`, error),
+    );
   }
 }

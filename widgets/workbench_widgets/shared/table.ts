@@ -170,8 +170,10 @@ export class Table {
         return (sort.descending ? -less : less) || a - b;
       });
     }
+    const under = this.order[this.cursor];
     this.order = order;
     this.places = new Map(order.map((row, place) => [row, place]));
+    this.cursor = under === undefined ? -1 : (this.places.get(under) ?? -1);
     this.status.textContent = this.needle ? `${order.length} of ${rows} rows` : `${rows} rows`;
     this.grid.setAttribute("aria-rowcount", String(order.length + 1));
     this.paint();
