@@ -20,7 +20,7 @@ export interface TableOptions {
   readonly label: string;
   readonly columns: readonly TableColumn[];
   readonly rows: number;
-  readonly sort?: { column: string; descending: boolean };
+  readonly sort?: TableSort;
   /** A field to filter by text above the rows; true by default. */
   readonly filter?: boolean;
   readonly rowHeight?: number;
@@ -28,6 +28,17 @@ export interface TableOptions {
   onPick?(row: number, extend: boolean): void;
   /** Enter or a double click. */
   onOpen?(row: number): void;
+  /** The rows to show and their order, where the view decides: a tree sorts among siblings. */
+  arrange?(sort: TableSort | null, needle: string): number[];
+  /** Of a tree: how deep a row stands (from 1), and whether it is open; null where nothing is inside. */
+  tree?(row: number): { level: number; expanded: boolean | null };
+  /** A key that the table has no use for; true if the view has. */
+  onKey?(row: number, event: KeyboardEvent): boolean;
+}
+
+export interface TableSort {
+  readonly column: string;
+  readonly descending: boolean;
 }
 
 const OVERSCAN = 6;
@@ -39,7 +50,7 @@ export class Table {
   private places = new Map<number, number>();
   private selected = new Set<number>();
   private cursor = -1;
-  private sort: { column: string; descending: boolean } | null;
+  private sort: TableSort | null;
   private needle = "";
   private readonly scroll: HTMLElement;
   private readonly head: HTMLTableRowElement;
@@ -57,7 +68,7 @@ export class Table {
     this.status = h("span.wb-muted", { role: "status" });
     this.grid = h(
       "table",
-      { role: "grid", tabindex: 0, "aria-label": options.label, "aria-multiselectable": true, onkeydown: (event: KeyboardEvent) => this.key(event) },
+      { role: options.tree ? "treegrid" : "grid", tabindex: 0, "aria-label": options.label, "aria-multiselectable": true, onkeydown: (event: KeyboardEvent) => this.key(event) },
       h("thead", {}, this.head),
       this.body,
     );
@@ -98,6 +109,22 @@ export class Table {
     const places = [...this.selected].map((row) => this.places.get(row) ?? -1).filter((at) => at >= 0);
     if (reveal && places.length) this.show(Math.min(...places));
     this.draw();
+  }
+
+  /** Shows other numbers in the same rows: lines stay where they are, also under the pointer. */
+  refresh(): void {
+    const { columns } = this.options;
+    for (const line of this.body.querySelectorAll<HTMLTableRowElement>("tr[data-row]")) {
+      const row = Number(line.dataset.row);
+      columns.forEach((column, index) => {
+        const cell = line.cells[index];
+        if (!cell) return;
+        const text = column.text(row);
+        cell.title = column.hint?.(row) ?? text;
+        if (column.cell) cell.replaceChildren(column.cell(row));
+        else if (cell.textContent !== text) cell.textContent = text;
+      });
+    }
   }
 
   /** The rows as they are shown: sorted and filtered. */
@@ -154,6 +181,10 @@ export class Table {
 
   private arrange(): void {
     const { columns, rows } = this.options;
+    if (this.options.arrange) {
+      this.take(this.options.arrange(this.sort, this.needle));
+      return;
+    }
     let order = Array.from({ length: rows }, (_, row) => row);
     if (this.needle) {
       order = order.filter((row) => columns.some((c) => c.text(row).toLowerCase().includes(this.needle)));
@@ -170,6 +201,12 @@ export class Table {
         return (sort.descending ? -less : less) || a - b;
       });
     }
+    this.take(order);
+  }
+
+  /** Shows rows in an order; the cursor stays on its row where that is still shown. */
+  private take(order: number[]): void {
+    const { rows } = this.options;
     const under = this.order[this.cursor];
     this.order = order;
     this.places = new Map(order.map((row, place) => [row, place]));
@@ -208,6 +245,11 @@ export class Table {
       { "data-row": row, "aria-rowindex": place + 2, "aria-selected": String(this.selected.has(row)) },
       ...cells,
     );
+    const node = this.options.tree?.(row);
+    if (node) {
+      line.setAttribute("aria-level", String(node.level));
+      if (node.expanded !== null) line.setAttribute("aria-expanded", String(node.expanded));
+    }
     if (place === this.cursor) line.classList.add("wb-cursor");
     return line;
   }
@@ -246,7 +288,7 @@ export class Table {
       this.options.onPick?.(this.order[this.cursor]!, event.shiftKey);
     } else if (event.key === "Enter" && row !== undefined) {
       this.options.onOpen?.(row);
-    } else {
+    } else if (row === undefined || !this.options.onKey?.(row, event)) {
       return;
     }
     this.draw();
