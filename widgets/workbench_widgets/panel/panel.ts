@@ -27,6 +27,8 @@ interface Slot {
 }
 
 export class Panel {
+  /** Resolves when the views that stand there first are complete. */
+  readonly ready: Promise<unknown>;
   private readonly host: Host;
   private readonly options: PanelOptions;
   private readonly el: HTMLElement;
@@ -80,6 +82,7 @@ export class Panel {
     );
     this.resize();
     this.show(this.stage);
+    this.ready = Promise.all([...this.slots.values()].map(async (slot) => (await slot.handle)?.ready));
   }
 
   destroy(): void {

@@ -4,6 +4,8 @@ import type { Host } from "../shared/host.ts";
 /** What a mounted view can do for the panel. */
 export interface Mounted {
   destroy(): void;
+  /** Resolves when the first picture is complete. */
+  readonly ready?: Promise<unknown>;
   setStage?(stage: string, method?: string): unknown;
   /** Runs and measures; of the view that shows runs. */
   start?(): unknown;

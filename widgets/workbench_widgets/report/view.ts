@@ -5,6 +5,7 @@ import { h } from "../shared/dom.ts";
 import { showError } from "../shared/errors.ts";
 import type { Host } from "../shared/host.ts";
 import type { Mounted } from "../shared/render.ts";
+import { mount as compare } from "../compare/view.ts";
 import { mount as panel } from "../panel/view.ts";
 import { select } from "../shared/toolbar.ts";
 import { hostOf } from "./static_host.ts";
@@ -12,7 +13,7 @@ import { applyTheme, savedTheme, THEMES, type ThemeName } from "./themes.ts";
 
 /** The panel of all views; a comparison has its own. */
 export function mount(host: Host, el: HTMLElement): Mounted | Promise<Mounted> {
-  return panel(host, el);
+  return host.about.view === "compare" ? compare(host, el) : panel(host, el);
 }
 
 /** Fills the page of a report. */
