@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sort.h"
+
 namespace wb::layout {
 namespace {
 
@@ -145,7 +147,7 @@ Layered build(const Input& input, const std::vector<int32_t>& row) {
       forward.push_back(e);
     }
   }
-  std::sort(forward.begin(), forward.end(), [&](int32_t a, int32_t b) {
+  stable_sort(forward, [&](int32_t a, int32_t b) {
     if (g.from[a] != g.from[b]) return g.from[a] < g.from[b];
     if (g.row[g.to[a]] != g.row[g.to[b]]) return g.row[g.to[a]] < g.row[g.to[b]];
     if (g.to[a] != g.to[b]) return g.to[a] < g.to[b];

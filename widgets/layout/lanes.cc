@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "sort.h"
+
 namespace wb::layout {
 namespace {
 
@@ -113,7 +115,7 @@ Lanes choose_lanes(const Layered& g, const std::vector<double>& x, double gap_x,
   }
   std::vector<int32_t> shortest_first(count);
   std::iota(shortest_first.begin(), shortest_first.end(), 0);
-  std::sort(shortest_first.begin(), shortest_first.end(), [&](int32_t a, int32_t b) {
+  stable_sort(shortest_first, [&](int32_t a, int32_t b) {
     const int32_t length_a = lanes.all[a].last - lanes.all[a].first;
     const int32_t length_b = lanes.all[b].last - lanes.all[b].first;
     return length_a != length_b ? length_a < length_b : a < b;

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
+
+#include "sort.h"
 
 namespace wb::layout {
 namespace {
@@ -30,23 +31,19 @@ struct Sorter {
   Layered& g;
   std::vector<double> key = std::vector<double>(g.vertices());
 
-  // `first`: ties by kind (lines to the right of boxes), then by number; later: ties as they stand.
+  // Ties stay as they stand: at `first` by number, so that lines are to the right of boxes.
   void sort_row(int32_t r, bool downward, bool first) {
-    const auto begin = g.order.begin() + g.row_start[r];
-    const auto end = g.order.begin() + g.row_start[r + 1];
+    const std::span<int32_t> row(g.order.data() + g.row_start[r], g.row_start[r + 1] - g.row_start[r]);
     const int32_t fixed = downward ? r - 1 : r + 1;
-    const double scale =
-        fixed < 0 || fixed >= g.rows
-            ? 1.0
-            : static_cast<double>(g.row_start[fixed + 1] - g.row_start[fixed]) / std::max<int64_t>(1, end - begin);
-    for (auto v = begin; v != end; ++v) {
-      key[*v] = barycentre(g, *v, downward, first ? std::numeric_limits<double>::infinity() : g.position[*v] * scale);
+    double scale = 1;
+    if (fixed >= 0 && fixed < g.rows && !row.empty()) {
+      scale = static_cast<double>(g.row_start[fixed + 1] - g.row_start[fixed]) / static_cast<double>(row.size());
     }
-    std::sort(begin, end, [&](int32_t a, int32_t b) {
-      if (g.component[a] != g.component[b]) return g.component[a] < g.component[b];
-      if (key[a] != key[b]) return key[a] < key[b];
-      if (first) return std::tuple(!g.is_box(a), a) < std::tuple(!g.is_box(b), b);
-      return g.position[a] < g.position[b];
+    for (const int32_t v : row) {
+      key[v] = barycentre(g, v, downward, first ? std::numeric_limits<double>::infinity() : g.position[v] * scale);
+    }
+    stable_sort(row, [&](int32_t a, int32_t b) {
+      return g.component[a] != g.component[b] ? g.component[a] < g.component[b] : key[a] < key[b];
     });
     number(g, r);
   }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sort.h"
+
 namespace wb::layout {
 namespace {
 
@@ -26,7 +28,7 @@ class Alignment {
     for (int32_t l = 0; l < links; ++l) {
       if (const int32_t c = rank_of(l); c >= 0) ranked.emplace_back(c, l);
     }
-    std::sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
+    stable_sort(ranked, [&](const auto& a, const auto& b) {
       if (a.first != b.first) return a.first < b.first;
       if (g.links[a.second].weight != g.links[b.second].weight) {
         return g.links[a.second].weight > g.links[b.second].weight;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sort.h"
+
 namespace wb::layout {
 namespace {
 
@@ -35,8 +37,7 @@ std::vector<double> choose_exits(const Layered& g, const std::vector<double>& x)
 
 // Entries of one box, in the order of where they come from.
 void spread(std::vector<Entry>& entries, double centre, double half) {
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.wanted != b.wanted ? a.wanted < b.wanted : a.id < b.id; });
+  stable_sort(entries, [](const Entry& a, const Entry& b) { return a.wanted < b.wanted; });
   const double low = centre - half + inset(half);
   const double high = centre + half - inset(half);
   const auto count = static_cast<double>(entries.size());

@@ -5,6 +5,7 @@
 
 #include "lanes.h"
 #include "ports.h"
+#include "sort.h"
 #include "tracks.h"
 
 namespace wb::layout {
@@ -95,7 +96,7 @@ class Router {
       touch(g.row[g.to[e]], lane.net, lane.x, !lane.upward);
       touch(g.row[g.to[e]], lane.net, ports.lane_end[e], false);
     }
-    std::sort(touches_.begin(), touches_.end(), [](const Touch& a, const Touch& b) {
+    stable_sort(touches_, [](const Touch& a, const Touch& b) {
       if (a.gap != b.gap) return a.gap < b.gap;
       return a.net != b.net ? a.net < b.net : a.x < b.x;
     });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sort.h"
+
 namespace wb::layout {
 namespace {
 
@@ -85,7 +87,7 @@ Tracks left_edge(std::span<const Segment> segments) {
   Tracks tracks{std::vector<int32_t>(segments.size(), 0)};
   std::vector<int32_t> order(segments.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+  stable_sort(order, [&](int32_t a, int32_t b) {
     return segments[a].low != segments[b].low ? segments[a].low < segments[b].low : a < b;
   });
   std::vector<std::pair<double, int32_t>> busy;  // a heap of (end, track), the earliest end first

@@ -7,6 +7,12 @@
 
 #define WB_EXPORT(name) extern "C" __attribute__((export_name(#name), used))
 
+// The library's own would print what went wrong, and with it bring in all of printf: 10 KB for nothing, as the caller
+// sees a trap either way.
+_LIBCPP_BEGIN_NAMESPACE_STD
+[[noreturn]] void __libcpp_verbose_abort(const char*, ...) noexcept { std::abort(); }
+_LIBCPP_END_NAMESPACE_STD
+
 namespace {
 
 wb::layout::Output result;

@@ -1,4 +1,4 @@
-"""Layout of the boxes and edges of one container: the engine of `widgets/layout`, for pictures made in Python.
+"""Layout of the boxes and edges of one container, for pictures that are made in Python.
 
 The views use the same engine compiled to WebAssembly (`widgets/layout/engine.ts`); both give the same places.
 """
@@ -77,7 +77,7 @@ def layout(
         DisplayError: The engine was not built, or an argument is out of its range.
     """
     try:
-        from workbench_widgets import _layout  # noqa: PLC0415 - compiled, and only needed here
+        from workbench_widgets import _layout
     except ImportError as error:
         raise DisplayError("The layout engine is not built.", hint="Build it with `make native`.") from error
     sources = _column("src", src, np.int32)
