@@ -29,6 +29,7 @@ __all__ = [
     "Shown",
     "StaticViews",
     "node_table",
+    "picture",
     "register",
     "save_report",
     "views",
@@ -84,19 +85,13 @@ class StaticViews:
         raise _not_installed("the HTML report", subject)
 
     def _stage(self, stage: Stage) -> dict[str, Any]:
-        if isinstance(stage, Program):
-            picture = bars(_segments(stage), unit="bytes")
-        elif isinstance(stage, Planned):
-            picture = "".join(_plans(stage))
-        else:
-            picture = bars(_operators(stage), unit="nodes")
         table = self.table(stage)
         rows = table.head(_SHOWN_ROWS).to_html(border=0, index=False, max_cols=12)
         more = len(table) - _SHOWN_ROWS
         rest = f"<p>and {more} more rows: <code>.table</code></p>" if more > 0 else ""
         title = html.escape(repr(stage).strip("<>"))
         body = (
-            f"<div><p><b>{title}</b></p>{picture}"
+            f"<div><p><b>{title}</b></p>{picture(stage)}"
             f"<details><summary>{len(table)} rows</summary>{rows}{rest}</details></div>"
         )
         return {
@@ -114,6 +109,15 @@ class StaticViews:
         frames = [node_table(stage, method) for method in stage.methods]
         table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
         return _with_partition(table, stage) if isinstance(stage, Partitioned) else table
+
+
+def picture(stage: Stage) -> str:
+    """A stage as SVG: how often each operator is there, what lies where in memory, what takes the bytes."""
+    if isinstance(stage, Program):
+        return bars(_segments(stage), unit="bytes")
+    if isinstance(stage, Planned):
+        return "".join(_plans(stage))
+    return bars(_operators(stage), unit="nodes")
 
 
 class _Installed:

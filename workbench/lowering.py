@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +14,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils._pytree import tree_leaves
 
-from workbench import pipeline, provenance
+from workbench import display, pipeline, provenance
 from workbench.emit import ir
 from workbench.errors import ExecutionError, RecipeError
 from workbench.inspector import Trace
@@ -308,6 +309,14 @@ class Lowering(Runnable):
     def instruction_id_to_num_outs_map(self) -> Any:
         """By method and instruction how many results it has."""
         return self.plan.emitted.instruction_id_to_num_outs
+
+    def _static_html(self) -> str:
+        parts = []
+        for step, stage in self._result.stages.items():
+            title = html.escape(repr(stage).strip("<>"))
+            took = f" ({self.seconds[step]:.2f} s)" if step in self.seconds else ""
+            parts.append(f"<details><summary>{title}{took}</summary>{display.picture(stage)}</details>")
+        return f"<div><p><b>{html.escape(repr(self).strip('<>'))}</b></p>{''.join(parts)}</div>"
 
     def __repr__(self) -> str:
         steps = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.seconds.items())
