@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench_widgets.context import Context
+from workbench_widgets.graph.details import graph_details
 from workbench_widgets.graph.document import graph_document
+from workbench_widgets.graph.overlays import overlay_document
 from workbench_widgets.view import View
 
 __all__ = ["VIEW"]
@@ -19,7 +21,8 @@ def _initial(context: Context) -> Iterable[tuple[str, str]]:
 VIEW = View(
     name="graph",
     title="Graph",
-    documents={"graph": graph_document},
+    documents={"graph": graph_document, "overlays": overlay_document},
+    calls={"graph.details": graph_details},
     initial=_initial,
     shows=("exported", "edge", "lowered"),
 )

@@ -86,7 +86,7 @@ export class Arranger {
       if (item === model.root) return { item, parts, bundles: own, layout, open, width: layout.width, height: layout.height };
       // Room for the title, wherever the content is narrower.
       const title = labels.of(item);
-      const needed = measure(title.title, TITLE_SIZE) * 1.06 + 44;
+      const needed = measure(title.title, TITLE_SIZE, true) + 44;
       return {
         item, parts, bundles: own, layout, open,
         width: Math.max(layout.width, Math.min(needed, 320)),

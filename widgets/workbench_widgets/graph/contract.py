@@ -42,6 +42,7 @@ class GraphDocument:
             `delegate` (the call of a delegate), `output`.
         shape: Sizes, as `(1, 3, 8, 8)`; those of several results separated by semicolons.
         dtype: Element types, as shapes.
+        attributes: Arguments that are no tensors and differ from the operator's defaults, as `stride=[2, 2]`.
         bytes: Of all results, at the sizes' upper bounds; 0 without tensors.
         module: Row of the innermost container.
         source: `file:line` of the user's code; empty where unknown.
@@ -70,6 +71,7 @@ class GraphDocument:
     kind: Strings
     shape: Strings
     dtype: Strings
+    attributes: Strings
     bytes: F64
     module: I32
     source: Strings

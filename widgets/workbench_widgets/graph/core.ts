@@ -40,7 +40,7 @@ export class GraphCore {
   selected: (box: PictureBox) => 0 | 1 | 2 = () => 0;
   private readonly arranger: Arranger;
   private readonly events: CoreEvents;
-  private readonly categories = new Categories();
+  readonly categories = new Categories();
   private readonly layers = new Set<GraphLayer>();
   private readonly ends: (() => void)[] = [];
   private readonly still = new Still(() => this.viewport.redraw());
@@ -60,6 +60,7 @@ export class GraphCore {
       label: "Graph. Arrow keys walk along edges, Enter opens and closes, Backspace goes to what holds it.",
       draw: (pen, transform, _, size) => this.draw(pen, transform, size),
       extent: () => this.picture?.extent ?? { x: 0, y: 0, width: 1, height: 1 },
+      home: () => this.overview(),
       pans: (event) => !this.begins(event),
       maxScale: 3,
     });
@@ -151,6 +152,19 @@ export class GraphCore {
     this.update(item);
   }
 
+  openAll(): void {
+    if (!this.model) return;
+    this.state.openAll(this.model);
+    this.update();
+    this.viewport.fit();
+  }
+
+  closeAll(): void {
+    this.state.closeAll();
+    this.update();
+    this.overview();
+  }
+
   /** Opens what holds these nodes and brings them into sight. */
   reveal(nodes: readonly number[]): void {
     const { model } = this;
@@ -159,6 +173,18 @@ export class GraphCore {
     if (this.state.reveal(model, shown)) this.update();
     this.motion?.finish();
     this.center(shown.map((node) => this.picture!.boxOf(node)));
+  }
+
+  /** Opens what holds a module, and brings it into sight. */
+  revealItem(item: number): void {
+    const { model } = this;
+    if (!model) return;
+    const closed = model.ancestors(item).filter((above) => !this.state.isOpen(model, above));
+    for (const above of closed) this.state.set(model, above, true);
+    if (closed.length) this.update();
+    this.motion?.finish();
+    const box = this.picture?.box(item);
+    if (box) this.center([box]);
   }
 
   /** Brings boxes into sight, at a scale at which they can be read. */

@@ -12,6 +12,7 @@ from workbench.errors import WorkbenchError
 from workbench.stages import Stage
 from workbench_widgets.columns import Strings
 from workbench_widgets.context import Context
+from workbench_widgets.graph.attributes import attributes_of
 from workbench_widgets.graph.contract import GraphDocument
 from workbench_widgets.graph.rows import HIDDEN, Rows, describe, operator_of
 from workbench_widgets.graph.tree import Tree, finish
@@ -104,6 +105,7 @@ def _document(rows: Rows, stage: str, method: str) -> GraphDocument:
         kinds=rows.kinds,
         shapes=shapes,
         dtypes=dtypes,
+        attributes=[attributes_of(node) for node in rows.nodes],
         sizes=sizes,
         modules=rows.modules,
         sources=sources,
@@ -123,6 +125,7 @@ def assemble(
     kinds: list[str],
     shapes: list[str],
     dtypes: list[str],
+    attributes: list[str],
     sizes: list[float],
     modules: list[int],
     sources: list[str],
@@ -151,6 +154,7 @@ def assemble(
         kind=kind,
         shape=shape,
         dtype=dtype,
+        attributes=Strings(attributes),
         bytes=nbytes,
         module=module,
         source=Strings(sources),

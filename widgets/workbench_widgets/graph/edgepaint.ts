@@ -47,7 +47,7 @@ export function paintEdges(
         trace(path, points, origin);
         if (arrow && scale >= ARROWS) head(arrows, points, origin);
       }
-      if (bundle.count > 1 && scale >= COUNTS) counts.push({ ...middle(points, origin), text: `×${bundle.count}` });
+      if (bundle.count > 1 && scale >= COUNTS && bundle.from !== OUTSIDE && bundle.to !== OUTSIDE) counts.push({ ...middle(points, origin), text: `×${bundle.count}` });
     });
     if (wiring.owner && scale >= 0.1) join(widths, wiring, origin);
   }

@@ -60,18 +60,20 @@ export interface Size {
   readonly detail: string;
 }
 
-export type Measure = (text: string, size: number) => number;
+export type Measure = (text: string, size: number, bold?: boolean) => number;
 
 /** Widths of texts, remembered; an estimate where there is no canvas. */
 export function makeMeasure(font: string): Measure {
   const pen = document.createElement("canvas").getContext("2d");
   const known = new Map<string, number>();
-  return (text, size) => {
-    const key = `${size} ${text}`;
+  return (text, size, bold = false) => {
+    const key = `${bold ? "b" : ""}${size} ${text}`;
     let width = known.get(key);
     if (width === undefined) {
       if (pen) {
-        pen.font = `${size}px ${font || "sans-serif"}`;
+        pen.font = `${bold ? "600 " : ""}${size}px ${font || "sans-serif"}`;
+        // Widths that grow with the scale: without, small text is wider than a small part of large text.
+        pen.textRendering = "geometricPrecision";
         width = pen.measureText(text).width;
       } else {
         width = text.length * size * 0.56;
@@ -83,12 +85,12 @@ export function makeMeasure(font: string): Measure {
 }
 
 /** Text that fits into a width, cut at its end. */
-export function fitText(text: string, size: number, width: number, measure: Measure): string {
-  if (measure(text, size) <= width) return text;
+export function fitText(text: string, size: number, width: number, measure: Measure, bold = false): string {
+  if (measure(text, size, bold) <= width) return text;
   let [low, high] = [0, text.length];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (measure(`${text.slice(0, middle)}…`, size) <= width) low = middle;
+    if (measure(`${text.slice(0, middle)}…`, size, bold) <= width) low = middle;
     else high = middle - 1;
   }
   return `${text.slice(0, low)}…`;
@@ -116,9 +118,9 @@ export class Labels {
     const node = item < model.nodes;
     const title = node ? nodeTitle(model, item) : model.title(item);
     const detail = node ? nodeDetail(model, item) : moduleDetail(model, item);
-    const wide = Math.max(this.measure(title, TITLE_SIZE) * 1.06, this.measure(detail, DETAIL_SIZE)) + PAD;
+    const wide = Math.max(this.measure(title, TITLE_SIZE, !node) + (node ? 0 : 14), this.measure(detail, DETAIL_SIZE)) + PAD;
     // Steps of 8: boxes of nearly equal texts have equal sizes, and equal blocks one layout.
-    const width = Math.min(Math.max(Math.ceil((wide + (node ? 0 : 16)) / 8) * 8, NARROWEST), WIDEST);
+    const width = Math.min(Math.max(Math.ceil(wide / 8) * 8, NARROWEST), WIDEST);
     return { width, height: detail ? 38 : 26, title, detail };
   }
 }

@@ -138,10 +138,7 @@ export class GraphModel {
     const { kind } = this.document;
     const codes = new Set<number>();
     if (!constants) kind.values.forEach((value, code) => HIDDEN_KINDS.has(value) && codes.add(code));
-    const used = new Uint8Array(this.nodes);
-    for (const node of this.document.src) used[node] = 1;
-    // What nothing uses stays in sight: there is no box that could stand for it.
-    return Uint8Array.from(kind.codes, (code, node) => (codes.has(code) && used[node] ? 1 : 0));
+    return Uint8Array.from(kind.codes, (code) => (codes.has(code) ? 1 : 0));
   }
 
   private homes(hidden: Uint8Array): Int32Array {

@@ -51,6 +51,7 @@ export function paintPicture(
   pen.translate(transform.x, transform.y);
   pen.scale(scale, scale);
   pen.lineJoin = "round";
+  pen.textRendering = "geometricPrecision";
   for (const box of seen) if (box.open) paintFrame(pen, box, theme, style, scale);
   if (style.edges > 0) paintEdges(pen, picture, sight, scale, theme, style);
   const plain: PictureBox[] = [];
@@ -84,11 +85,11 @@ function paintHeader(pen: CanvasRenderingContext2D, box: PictureBox, theme: Them
   if (scale * grow < TITLES || box.width * scale < 46) return;
   const size = TITLE_SIZE * Math.min(grow, Math.max(1, (HEADER - 4) / TITLE_SIZE) * 1.4);
   const room = box.width - 26;
-  const title = fitText(box.title, size, room, style.measure);
+  const title = fitText(box.title, size, room, style.measure, true);
   pen.font = `600 ${size}px ${theme.font || "sans-serif"}`;
   pen.textBaseline = "middle";
   pen.textAlign = "left";
-  const width = Math.min(style.measure(title, size) * 1.08, room);
+  const width = Math.min(style.measure(title, size, true), room);
   const y = box.y + HEADER / 2;
   pen.fillStyle = box.depth % 2 ? theme.background : theme.surface;
   pen.fillRect(box.x + 3, y - size * 0.62, width + 22, size * 1.24);
@@ -152,7 +153,7 @@ function paintText(
   pen.font = `${module ? "600 " : ""}${TITLE_SIZE}px ${theme.font || "sans-serif"}`;
   pen.fillStyle = ink ?? theme.text;
   const y = details ? box.y + box.height * 0.34 : box.y + box.height / 2;
-  pen.fillText(fitText(box.title, module ? TITLE_SIZE * 1.06 : TITLE_SIZE, room, style.measure), left, y);
+  pen.fillText(fitText(box.title, TITLE_SIZE, room, style.measure, module), left, y);
   if (module) sign(pen, box.x + 11, y, "+", theme, ink);
   if (!details) return;
   pen.font = `${DETAIL_SIZE}px ${theme.font || "sans-serif"}`;

@@ -184,7 +184,9 @@ class Rows:
 
     def _find_lost(self) -> None:
         """Nodes without a module of their own go to that of the exported nodes that they come from."""
-        by_path = {path: index for index, path in enumerate(self.tree.paths) if self.tree.kinds[index] == "module"}
+        by_path = {
+            path: index for index, path in enumerate(self.tree.paths) if self.tree.kinds[index] == "module"
+        }
         for row in self._lost:
             if self.kinds[row] not in ("call", "delegate") or self.modules[row] != 0:
                 continue
@@ -206,8 +208,6 @@ class Rows:
                 users[source] = module if known is None else self.tree.common(known, module)
         for row, module in users.items():
             self.modules[row] = module
-
-
 
 
 def _input_kinds(program: ExportedProgram) -> dict[str, str]:
@@ -247,7 +247,9 @@ def _shared(stacks: list[list[tuple[str, Any]]]) -> list[tuple[str, Any]]:
     if not stacks:
         return []
     aligned = zip(*stacks, strict=False)
-    return [level[0] for level in itertools.takewhile(lambda level: len({key for key, _ in level}) == 1, aligned)]
+    return [
+        level[0] for level in itertools.takewhile(lambda level: len({key for key, _ in level}) == 1, aligned)
+    ]
 
 
 def _class(kind: Any) -> str:

@@ -10,7 +10,7 @@ export class GraphSelection {
   nodes: readonly number[] = [];
   private readonly host: Host;
   private readonly core: GraphCore;
-  private readonly listeners = new Set<() => void>();
+  private readonly listeners = new Set<(own: boolean) => void>();
   private readonly end: () => void;
   private method: string;
   private index: HandleIndex | null = null;
@@ -30,8 +30,8 @@ export class GraphSelection {
     this.listeners.clear();
   }
 
-  /** Calls back after the selection changed. */
-  onChange(listener: () => void): () => void {
+  /** Calls back after the selection changed; tells whether it was changed here. */
+  onChange(listener: (own: boolean) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
@@ -92,13 +92,14 @@ export class GraphSelection {
     const whole = new Map<number, number>();
     for (const node of found) {
       const home = model.home[node]!;
+      if (!model.isDrawn(home)) continue;
       this.lit.set(home, 2);
       for (const item of model.ancestors(home)) whole.set(item, (whole.get(item) ?? 0) + 1);
     }
     for (const [item, count] of whole) this.lit.set(item, count === model.count(item) ? 2 : 1);
     if (reveal && found.length) this.bring(found);
     this.core.redraw();
-    for (const listener of [...this.listeners]) listener();
+    for (const listener of [...this.listeners]) listener(this.own);
   }
 
   /** Shows what was selected elsewhere; of very many only the boxes that hold them. */

@@ -241,7 +241,9 @@ def _cuts(parts: _Parts, container: int, members: Any, nodes: int, shape: Any, g
     length = len(members)
     left, right = parts.edges(container)
     low, high = np.minimum(left, right), np.maximum(left, right)
-    crossing = np.cumsum(np.bincount(low + 1, minlength=length + 2) - np.bincount(high + 1, minlength=length + 2))
+    crossing = np.cumsum(
+        np.bincount(low + 1, minlength=length + 2) - np.bincount(high + 1, minlength=length + 2)
+    )
     own = np.where(members >= nodes, shape[np.maximum(members - nodes, 0)].astype(np.int64), -1)
     stacked = np.zeros(length + 1, bool)
     stacked[1:length] = (own[1:] == own[:-1]) & (own[1:] >= 0)

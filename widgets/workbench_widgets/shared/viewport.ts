@@ -21,6 +21,8 @@ export interface ViewportOptions {
   draw(pen: CanvasRenderingContext2D, transform: Transform, theme: Theme, size: { width: number; height: number }): void;
   /** The world's extent, for `fit` and for where panning ends. */
   extent(): Box;
+  /** Shows what is to be seen first, and again at another size until somebody moves; by default `fit`. */
+  home?(): void;
   /** Zooms only horizontally (timelines): y is then not transformed by the scale. */
   horizontal?: boolean;
   minScale?: number;
@@ -196,7 +198,7 @@ export class Viewport {
     [this.width, this.height] = [width, height];
     // Notebooks attach an element after it was rendered: until then no colour was known.
     this.theme = readTheme(parent);
-    if (this.wasFitted) this.fit();
+    if (this.wasFitted) (this.options.home ?? (() => this.fit()))();
     // At once: a canvas is cleared by its new size, and would blink.
     this.paint();
   }
