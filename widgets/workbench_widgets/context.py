@@ -210,11 +210,12 @@ class Context:
 
     def _title(self) -> str:
         subject = self.comparison or self.lowering or self.opened or self._lone
-        return repr(subject).splitlines()[0].strip("<>")
+        # Without what takes a line of its own: times stand in the bar.
+        return repr(subject).splitlines()[0].strip("<>").split("; ")[0]
 
     def _entry(self, name: str) -> StageEntry:
         if name == "run":
-            return StageEntry("run", "Run", "" if self._run is None else "measured", None)
+            return StageEntry("run", "Run", _measured(self._run), None)
         title = STAGES[name][2]
         if self.lowering is None and self._lone is None:
             return StageEntry(name, title, "", None)
@@ -286,6 +287,27 @@ def _detail(stage: Stage) -> str:
     return known
 
 
+def _measured(run: Run | None) -> str:
+    """The time of an execution; a run that is under way has none yet."""
+    if run is None:
+        return ""
+    if run.running:
+        return "running"
+    if run.trace is None:
+        return "not measured"
+    known = _times.get(run)
+    if known is None:
+        known = _times[run] = float(run.summary()["ms"].sum())
+    return f"{known:.3g} ms" if known < 1000 else f"{known / 1000:.3g} s"
+
+
+_times: WeakKeyDictionary[Run, float] = WeakKeyDictionary()
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def _describe(stage: Stage) -> str:
     serialized = getattr(stage, "serialized", None)
     if serialized is not None:
@@ -295,8 +317,8 @@ def _describe(stage: Stage) -> str:
         return f"{sum(method.size for method in report.methods.values()) / 1024:,.0f} KiB"
     tags = getattr(stage, "tags", None)
     if tags is not None:
-        return f"{sum(map(len, tags.values()))} partitions"
-    return f"{_count(stage._programs.values()):,} nodes"
+        return _plural(sum(map(len, tags.values())), "partition")
+    return _plural(_count(stage._programs.values()), "node")
 
 
 def _count(programs: Iterable[Any]) -> int:

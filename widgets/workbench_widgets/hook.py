@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import logging
 import sys
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -9,10 +11,13 @@ from weakref import WeakKeyDictionary
 from workbench.display import StaticViews
 from workbench.stages import Stage
 from workbench_widgets.context import Context
+from workbench_widgets.contract import Failure
 from workbench_widgets.view import View, all_views, find
-from workbench_widgets.widget import ViewWidget
+from workbench_widgets.widget import ViewWidget, failure
 
 __all__ = ["WidgetViews", "views"]
+
+_LOG = logging.getLogger("workbench_widgets")
 
 
 class WidgetViews(StaticViews):
@@ -24,40 +29,67 @@ class WidgetViews(StaticViews):
         self._widgets: WeakKeyDictionary[Any, ViewWidget] = WeakKeyDictionary()
 
     def mimebundle(self, shown: Any) -> dict[str, Any]:
-        """A widget where a front end can show it; always a static picture and text beside it."""
-        context = Context(shown)
-        view = _view(context, shown)
-        static = self._static(view, context, shown)
-        if not _in_kernel():
-            return static
-        widget = self._widget(view, context, shown)
-        bundle = widget._repr_mimebundle_()
-        live = bundle[0] if isinstance(bundle, tuple) else bundle
-        return {**static, **{kind: data for kind, data in live.items() if kind not in static}}
+        """A widget where a front end can show it; always a static picture and text beside it.
 
-    def _widget(self, view: View, context: Context, shown: Any) -> ViewWidget:
+        What fails is left out: a widget that can't be made says so above the picture.
+
+        Raises:
+            WorkbenchError: The object is nothing that the workbench shows.
+        """
+        context = Context(shown)
+        try:
+            view = _view(context, shown)
+            static = self._static(view, context, shown)
+            if not _in_kernel():
+                return static
+            try:
+                live = self._live(view, shown)
+            except Exception as error:
+                _LOG.exception("the view '%s' can't be shown", view.name)
+                return _with_problem(static, view, failure(error))
+            return {**live, **static}
+        finally:
+            context.close()
+
+    def _live(self, view: View, shown: Any) -> dict[str, Any]:
         known = self._widgets.get(shown)
         if known is None or known.comm is None:
-            known = self._widgets[shown] = ViewWidget(view, context)
-        else:
-            context.close()
-        return known
+            known = self._widgets[shown] = ViewWidget(view, Context(shown))
+        made: Any = known._repr_mimebundle_()
+        # With metadata beside it, or nothing at all where no front end could show it.
+        data = made[0] if isinstance(made, tuple) else made
+        return dict(data or {})
 
     def _static(self, view: View, context: Context, shown: Any) -> dict[str, Any]:
         if view.picture is None:
             return super().mimebundle(shown)
-        picture = view.picture(context)
+        try:
+            picture = view.picture(context)
+        except Exception:
+            _LOG.exception("the picture of the view '%s' can't be made", view.name)
+            return super().mimebundle(shown)
         return {"text/html": picture.html, "text/plain": picture.text}
 
     def workbench(self, subject: Any, **options: Any) -> ViewWidget:
         """All views of a subject in one panel.
 
         Args:
-            subject: A lowering, a run, an opened program.
+            subject: A lowering, one of its stages, a run, an opened program, or a comparison, which has a view
+                of its own.
             **options: `run`, a run to show measurements of; `height` in pixels.
+
+        Raises:
+            WorkbenchError: There is no view of this object.
+            TypeError: There is no such option.
         """
         run = options.pop("run", None)
-        return ViewWidget(all_views()["panel"], Context(subject, run=run), **options)
+        context = Context(subject, run=run)
+        name = "compare" if context.comparison is not None else "panel"
+        try:
+            return ViewWidget(all_views()[name], context, **options)
+        except BaseException:
+            context.close()
+            raise
 
     def report(self, subject: Any, **options: Any) -> str:
         """One HTML file with all views, that needs no kernel and no network."""
@@ -70,6 +102,21 @@ def _view(context: Context, shown: Any) -> View:
     if isinstance(shown, Stage) or context.shown in ("run", "compare", "program"):
         return find(context.shown)
     return all_views()["panel"]
+
+
+def _with_problem(static: dict[str, Any], view: View, problem: Failure) -> dict[str, Any]:
+    """The static picture, and above it why there is no widget."""
+    facts = {**problem.details}
+    facts.setdefault("hint", "the picture below stands in for it; the log of the kernel has the whole error")
+    rows = "".join(f"<li>{html.escape(name)}: {html.escape(text)}</li>" for name, text in facts.items())
+    title = f"The view '{view.title}' can't be shown: {problem.message}"
+    box = (
+        '<div role="alert" style="border:1px solid var(--jp-error-color1,#d1242f);border-left-width:4px;'
+        f'padding:6px 12px;margin-bottom:8px"><b>{html.escape(title)}</b> '
+        f"<small>{html.escape(problem.kind)}</small><ul style=\"margin:4px 0 0\">{rows}</ul></div>"
+    )
+    text = "\n".join([title, *(f"  {name}: {value}" for name, value in facts.items())])
+    return {"text/html": box + static["text/html"], "text/plain": f"{text}\n{static['text/plain']}"}
 
 
 def _in_kernel() -> bool:

@@ -77,10 +77,10 @@ def unpack(data: bytes) -> Any:
         raise SerializationError(
             "these bytes are no packed document", expected="WBD1", found=repr(bytes(data[:4]))
         )
-    (flags,) = struct.unpack_from("<I", data, 4)
-    body = zlib.decompress(data[8:]) if flags & _DEFLATED else bytes(data[8:])
-    (length,) = struct.unpack_from("<I", body)
-    start = 4 + length
+    try:
+        header, body, start = _open(data)
+    except (zlib.error, struct.error, ValueError) as error:
+        raise SerializationError("this document is damaged", found=str(error)) from error
 
     def read(value: Any) -> Any:
         if isinstance(value, list):
@@ -97,7 +97,18 @@ def unpack(data: bytes) -> Any:
             return made
         return {key: read(item) for key, item in value.items()}
 
-    return read(json.loads(body[4:start]))
+    try:
+        return read(header)
+    except ValueError as error:  # a column that ends behind the bytes
+        raise SerializationError("this document is damaged", found=str(error)) from error
+
+
+def _open(data: bytes) -> tuple[Any, bytes, int]:
+    """The header, what holds the columns, and where they begin in it."""
+    (flags,) = struct.unpack_from("<I", data, 4)
+    body = zlib.decompress(data[8:]) if flags & _DEFLATED else bytes(data[8:])
+    (length,) = struct.unpack_from("<I", body)
+    return json.loads(body[4 : 4 + length]), body, 4 + length
 
 
 def parse(kind: type[Any], data: Any) -> Any:
@@ -190,7 +201,12 @@ def _column(value: Any, dtype: str, where: str) -> np.ndarray[Any, Any]:
         raise _wrong(where, f"a column of {dtype}", value)
     with np.errstate(all="ignore"):
         cast = value.astype(dtype)
-    if np.dtype(dtype).kind != "f" and not np.array_equal(cast.astype(np.float64), value.astype(np.float64)):
+    wide = value.astype(np.float64)
+    if np.dtype(dtype).kind == "f":
+        fits = bool((np.isfinite(cast) == np.isfinite(wide)).all())  # rounding is all right
+    else:
+        fits = np.array_equal(cast.astype(np.float64), wide)
+    if not fits:
         raise SerializationError(
             f"`{where}` has a number that its column can't hold",
             expected=dtype,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,8 @@ class ViewWidget(anywidget.AnyWidget):
     def __init__(self, view: View, context: Context, *, height: int = 520) -> None:
         self.view = view
         self.context = context
+        # Also a widget that could not be made is closed when it is collected.
+        self._ends: list[Callable[[], None]] = []
         code = {"_esm": bundle(view.name, "js"), "_css": bundle(view.name, "css")}
         # The page keeps one style sheet for each of these names.
         super().__init__(**code, _anywidget_id=f"workbench_widgets.{view.name}", height=height)
@@ -111,11 +113,12 @@ class ViewWidget(anywidget.AnyWidget):
     @traitlets.validate("selection")
     def _check_selection(self, proposal: Any) -> dict[str, Any]:
         value: dict[str, Any] = proposal["value"]
-        if value:
-            try:
-                parse(Picked, value)
-            except WorkbenchError as error:
-                raise traitlets.TraitError(str(error)) from error
+        try:
+            picked: Picked = parse(Picked, value)
+        except WorkbenchError as error:
+            raise traitlets.TraitError(str(error)) from error
+        if any(handle < 1 for handle in picked.handles):
+            raise traitlets.TraitError(f"source handles count from 1: {picked.handles}")
         return value
 
     def _take_selection(self) -> None:
