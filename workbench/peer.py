@@ -258,7 +258,10 @@ class PeerMethod:
                 expected=str(len(expected)),
                 found=str(len(inputs)),
             )
-        return [_laid_out(value, wanted) for value, wanted in zip(inputs, expected, strict=True)]
+        return [
+            _laid_out(f"input {place} of '{self._method.name}'", value, wanted)
+            for place, (value, wanted) in enumerate(zip(inputs, expected, strict=True))
+        ]
 
 
 @cache
@@ -358,14 +361,32 @@ def _bytes_of(method: ir.Method, index: int) -> int:
     return 0
 
 
-def _laid_out(value: Any, wanted: ir.Value) -> Any:
-    if not isinstance(value, torch.Tensor) or not isinstance(wanted, ir.Tensor):
+def _laid_out(what: str, value: Any, wanted: ir.Value) -> Any:
+    if not isinstance(wanted, ir.Tensor):
         return value
-    order = _places(wanted.dim_order)
-    if value.ndim != len(order):
-        return value.detach()  # the runtime says what is wrong with it
+    dtype = ir.TYPE_NAMES.get(wanted.scalar_type, "?")
+    if not isinstance(value, torch.Tensor):
+        raise ExecutionError(
+            f"{what} is no tensor",
+            code="InvalidArgument",
+            expected=f"{dtype} {wanted.sizes}",
+            found=type(value).__name__,
+        )
+    found = str(value.dtype).removeprefix("torch.")
+    # Sizes of a dynamic tensor are upper bounds.
+    fits = all(
+        size == bound or (wanted.dynamism and size < bound)
+        for size, bound in zip(value.shape, wanted.sizes, strict=False)
+    )
+    if found != dtype or value.ndim != len(wanted.sizes) or not fits:
+        raise ExecutionError(
+            f"{what} does not fit",
+            code="InvalidArgument",
+            expected=f"{dtype} {wanted.sizes}" + (" at most" if wanted.dynamism else ""),
+            found=f"{found} {tuple(value.shape)}",
+        )
     dense = value.detach().permute(wanted.dim_order).contiguous()
-    return dense.permute(order)
+    return dense.permute(_places(wanted.dim_order))
 
 
 def _places(order: Iterable[int]) -> list[int]:
