@@ -249,7 +249,10 @@ class Read:
 
 # Of the first input (of `gather` and the like also only) as much is read as comes out.
 _PARTIAL = frozenset(
-    "embedding gather index index_select select slice split split_with_sizes narrow unbind diagonal".split()
+    (
+        *("diagonal", "embedding", "gather", "index", "index_select", "narrow", "select", "slice", "split"),
+        *("split_with_sizes", "unbind"),
+    )
 )
 
 

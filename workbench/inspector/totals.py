@@ -1,4 +1,4 @@
-"""Events added up while a run goes on: what each instruction took in each execution, without an object an event.
+"""Events added up while a run goes on: what each instruction took in each execution.
 
 The sums are those of the Inspector's tables: an instruction that an execution runs several times (in a loop)
 counts with its sum.
@@ -148,8 +148,8 @@ class Totals:
         flat = place[keep] * len(self.keys) + rows[keep]
         shape = (len(whole), len(self.keys))
         size = shape[0] * shape[1]
-        calls = np.bincount(flat, minlength=size).astype(np.float64).reshape(shape)
-        times = np.bincount(flat, weights=_ms(events)[keep], minlength=size).reshape(shape)
+        calls: Any = np.bincount(flat, minlength=size).astype(np.float64).reshape(shape)
+        times: Any = np.bincount(flat, weights=_ms(events)[keep], minlength=size).reshape(shape)
         self.statistics.add(times, calls)
         self.executions += len(whole)
         self.busy += float(durations.sum())

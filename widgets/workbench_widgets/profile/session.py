@@ -92,6 +92,7 @@ class ProfileState:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._watch: Watch | None = None
+        self._shown: Run | None = None  # what the context had when it was last looked at
         self._before = Before()
         self._number = 0
         self._lock = threading.RLock()
@@ -117,13 +118,13 @@ class ProfileState:
         """What is known of the run that the widget shows, which another view may have made meanwhile."""
         run = self._context.run
         with self._lock:
-            if (
-                run is not None
-                and run.trace is not None
-                and (self._watch is None or self._watch.run is not run)
-            ):
+            if run is self._shown:
+                return self._watch
+            self._shown = run
+            if run is not None and run.trace is not None:
                 self._follow(run)
-            elif run is None and (self._watch is None or self._watch.finished):
+            elif not self.running:
+                self._remember()
                 self._watch = None
             return self._watch
 
@@ -315,12 +316,16 @@ class ProfileState:
         with self._lock:
             watch.document = self._make(watch)
         self._context.emit("profile.ended", ProfileEnded(watch.number, watch.document))
-        if self._context.run is not watch.run:
-            if watch.totals.executions:
-                self._context.set_run(watch.run)
-        else:
+        if self._context.run is watch.run:
             self._context.changed("overlays", "profile", "about")
+        elif watch.totals.executions and self._is_current(watch.run):
+            self._shown = watch.run
+            self._context.set_run(watch.run)
         self._context.changed("timeline")
+
+    def _is_current(self, run: Run) -> bool:
+        """Whether a run is of the program as it is now: it may have been lowered again meanwhile."""
+        return run._origin is None or run.lowering is self._context.lowering
 
 
 def _places(watch: Watch) -> dict[Any, int]:
