@@ -92,9 +92,9 @@ export class GraphCore {
   }
 
   /** Lays out again after modules were opened or closed; `fixed` keeps its place on the screen. */
-  update(fixed: number | null = null): void {
+  update(fixed: number | null = null, glides = true): void {
     if (!this.picture) return;
-    const before = remember(this.picture);
+    const before = glides ? remember(this.picture) : null;
     const held = fixed === null ? null : this.picture.box(fixed);
     const at = held && { x: held.x, y: held.y };
     this.arrange(before, null, fixed, at);
@@ -155,13 +155,13 @@ export class GraphCore {
   openAll(): void {
     if (!this.model) return;
     this.state.openAll(this.model);
-    this.update();
+    this.update(null, false);
     this.viewport.fit();
   }
 
   closeAll(): void {
     this.state.closeAll();
-    this.update();
+    this.update(null, false);
     this.overview();
   }
 
@@ -298,9 +298,13 @@ export class GraphCore {
     if (!picture) return;
     const { theme } = this.viewport;
     this.still.draw(pen, transform, size, (ink) => {
-      this.drawLayers(ink, picture, transform, true);
-      const count = paintPicture(ink, picture, transform, this.viewport.visible(), theme, this.style());
+      const beneath = (pen: CanvasRenderingContext2D) => this.drawLayers(pen, picture, transform, true);
+      const count = paintPicture(ink, picture, transform, this.viewport.visible(), theme, { ...this.style(), beneath });
+      ink.save();
+      ink.translate(transform.x, transform.y);
+      ink.scale(transform.scale, transform.scale);
       this.drawLayers(ink, picture, transform, false);
+      ink.restore();
       return count;
     });
     this.events.painted?.(transform);
@@ -311,14 +315,12 @@ export class GraphCore {
     if (!under && this.tool?.draw) drawers.push(this.tool.draw.bind(this.tool));
     for (const draw of drawers) {
       pen.save();
-      pen.translate(transform.x, transform.y);
-      pen.scale(transform.scale, transform.scale);
       draw(pen, picture, transform, this.viewport.theme);
       pen.restore();
     }
   }
 
-  private style(): Style {
+  private style(): Omit<Style, "beneath"> {
     return {
       fill: (box) => this.fill?.(box) ?? null,
       selected: this.selected,

@@ -38,13 +38,13 @@ export function paintEdges(
       const points = layout.points.subarray(2 * start, 2 * end);
       if (points.length < 4 || !inSight(points, origin, sight, scale)) return;
       const arrow = bundle.to !== OUTSIDE && !wiring.placed.open.has(bundle.to);
-      if (lit?.incoming?.has(at)) special.push(() => lone(pen, points, origin, "#0072B2", [], scale, arrow));
-      else if (lit?.outgoing?.has(at)) special.push(() => lone(pen, points, origin, "#D55E00", [6, 3], scale, arrow));
+      if (lit?.incoming?.has(at)) special.push(() => lone(pen, points, origin, "#0072B2", [], scale, arrow, sight));
+      else if (lit?.outgoing?.has(at)) special.push(() => lone(pen, points, origin, "#D55E00", [6, 3], scale, arrow, sight));
       else {
         const width = scale < ARROWS ? 1 : Math.min(4, 1 + Math.round(Math.log2(bundle.count)) * 0.5);
         let path = widths.get(width);
         if (!path) widths.set(width, (path = new Path2D()));
-        trace(path, points, origin);
+        trace(path, points, origin, scale < ARROWS ? 0 : CORNER, sight);
         if (arrow && scale >= ARROWS) head(arrows, points, origin);
       }
       if (bundle.count > 1 && scale >= COUNTS && bundle.from !== OUTSIDE && bundle.to !== OUTSIDE) counts.push({ ...middle(points, origin), text: `×${bundle.count}` });
@@ -84,18 +84,30 @@ function inSight(points: Float32Array, origin: Origin, sight: Box, scale: number
 
 const CORNER = 4;
 
-function trace(path: Path2D | CanvasRenderingContext2D, points: Float32Array, { x, y }: Origin): void {
-  path.moveTo(points[0]! + x, points[1]! + y);
+/** Adds a polyline with round corners; of what is out of sight nothing, for stroking it takes as long. */
+function trace(path: Path2D | CanvasRenderingContext2D, points: Float32Array, { x, y }: Origin, corner: number, sight: Box): void {
+  const [left, top] = [sight.x - x, sight.y - y];
+  const [right, bottom] = [left + sight.width, top + sight.height];
   const last = points.length - 2;
-  for (let at = 2; at < last; at += 2) {
-    const [px, py] = [points[at]! + x, points[at + 1]! + y];
-    const before = Math.hypot(px - points[at - 2]! - x, py - points[at - 1]! - y);
-    const after = Math.hypot(points[at + 2]! + x - px, points[at + 3]! + y - py);
-    const radius = Math.min(CORNER, before / 2, after / 2);
-    if (radius > 0.5) path.arcTo(px, py, points[at + 2]! + x, points[at + 3]! + y, radius);
-    else path.lineTo(px, py);
+  let down = false;
+  for (let at = 2; at <= last; at += 2) {
+    const [ax, ay, bx, by] = [points[at - 2]!, points[at - 1]!, points[at]!, points[at + 1]!];
+    if (Math.max(ax, bx) < left || Math.min(ax, bx) > right || Math.max(ay, by) < top || Math.min(ay, by) > bottom) {
+      down = false;
+      continue;
+    }
+    if (!down) path.moveTo(ax + x, ay + y);
+    down = true;
+    if (at < last && corner > 0) {
+      const [cx, cy] = [points[at + 2]!, points[at + 3]!];
+      const radius = Math.min(corner, (Math.abs(bx - ax) + Math.abs(by - ay)) / 2, (Math.abs(cx - bx) + Math.abs(cy - by)) / 2);
+      if (radius > 0.5) {
+        path.arcTo(bx + x, by + y, cx + x, cy + y, radius);
+        continue;
+      }
+    }
+    path.lineTo(bx + x, by + y);
   }
-  path.lineTo(points[last]! + x, points[last + 1]! + y);
 }
 
 function head(path: Path2D | CanvasRenderingContext2D, points: Float32Array, origin: Origin): void {
@@ -111,14 +123,14 @@ function head(path: Path2D | CanvasRenderingContext2D, points: Float32Array, ori
 }
 
 function lone(
-  pen: CanvasRenderingContext2D, points: Float32Array, origin: Origin, color: string, dash: number[], scale: number, arrow: boolean,
+  pen: CanvasRenderingContext2D, points: Float32Array, origin: Origin, color: string, dash: number[], scale: number, arrow: boolean, sight: Box,
 ): void {
   pen.save();
   pen.strokeStyle = pen.fillStyle = color;
   pen.lineWidth = Math.max(2, 1.6 / scale);
   pen.setLineDash(dash);
   pen.beginPath();
-  trace(pen, points, origin);
+  trace(pen, points, origin, CORNER, sight);
   pen.stroke();
   if (arrow) {
     pen.setLineDash([]);

@@ -28,6 +28,8 @@ export interface Style {
   readonly highlight: Highlight | null;
   readonly categories: Categories;
   readonly measure: Measure;
+  /** Layers below the boxes; the pen is in world coordinates. */
+  beneath(pen: CanvasRenderingContext2D): void;
   /** 0 while boxes move: edges come when they rest. */
   readonly edges: number;
 }
@@ -53,6 +55,8 @@ export function paintPicture(
   pen.lineJoin = "round";
   pen.textRendering = "geometricPrecision";
   for (const box of seen) if (box.open) paintFrame(pen, box, theme, style, scale);
+  // Frames are opaque: what lies below the boxes lies above the frames that hold them.
+  style.beneath(pen);
   if (style.edges > 0) paintEdges(pen, picture, sight, scale, theme, style);
   const plain: PictureBox[] = [];
   for (const box of seen) {
@@ -94,7 +98,7 @@ function paintHeader(pen: CanvasRenderingContext2D, box: PictureBox, theme: Them
   pen.fillStyle = box.depth % 2 ? theme.background : theme.surface;
   pen.fillRect(box.x + 3, y - size * 0.62, width + 22, size * 1.24);
   pen.fillStyle = theme.text;
-  pen.fillText(title, box.x + 20, y);
+  pen.fillText(title, box.x + 20, y, width);
   sign(pen, box.x + 11, y, "−", theme);
   const left = room - width - 12;
   if (scale >= DETAILS && left > 60) {
@@ -103,7 +107,7 @@ function paintHeader(pen: CanvasRenderingContext2D, box: PictureBox, theme: Them
     pen.fillStyle = box.depth % 2 ? theme.background : theme.surface;
     pen.fillRect(box.x + 26 + width, y - 7, style.measure(detail, DETAIL_SIZE) + 8, 14);
     pen.fillStyle = theme.muted;
-    pen.fillText(detail, box.x + 28 + width, y);
+    pen.fillText(detail, box.x + 28 + width, y, left);
   }
 }
 
@@ -153,13 +157,14 @@ function paintText(
   pen.font = `${module ? "600 " : ""}${TITLE_SIZE}px ${theme.font || "sans-serif"}`;
   pen.fillStyle = ink ?? theme.text;
   const y = details ? box.y + box.height * 0.34 : box.y + box.height / 2;
-  pen.fillText(fitText(box.title, TITLE_SIZE, room, style.measure, module), left, y);
+  // Hinting makes small text wider than its measure: the limit keeps it inside.
+  pen.fillText(fitText(box.title, TITLE_SIZE, room, style.measure, module), left, y, room);
   if (module) sign(pen, box.x + 11, y, "+", theme, ink);
   if (!details) return;
   pen.font = `${DETAIL_SIZE}px ${theme.font || "sans-serif"}`;
   pen.fillStyle = ink ?? theme.muted;
   const below = box.x + 10;
-  pen.fillText(fitText(box.detail, DETAIL_SIZE, box.width - 16, style.measure), below, box.y + box.height * 0.71);
+  pen.fillText(fitText(box.detail, DETAIL_SIZE, box.width - 16, style.measure), below, box.y + box.height * 0.71, box.width - 16);
 }
 
 /** Far away boxes are plain rectangles, drawn colour by colour. */

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+
+import bisect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -165,6 +167,30 @@ def tensor_text(value: Any) -> tuple[str, str, float]:
     return f"({', '.join(f'{bound}{size}' for size in value.sizes)})", dtype_name(value), float(value.nbytes)
 
 
+class _Memory:
+    """Who wrote which bytes of an arena last."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.spans: list[tuple[int, int]] = []  # end, row
+
+    def write(self, start: int, end: int, row: int) -> None:
+        """Forget what lies there, if only in part: its value is gone."""
+        first = max(0, bisect.bisect_left(self.starts, start) - 1)
+        if first < len(self.starts) and self.spans[first][0] <= start:
+            first += 1
+        last = first
+        while last < len(self.starts) and self.starts[last] < end:
+            last += 1
+        self.starts[first:last] = [start]
+        self.spans[first:last] = [(end, row)]
+
+    def holder(self, offset: int) -> int | None:
+        """The row that wrote the byte at an offset."""
+        at = bisect.bisect_right(self.starts, offset) - 1
+        return self.spans[at][1] if at >= 0 and offset < self.spans[at][0] else None
+
+
 class _Builder:
     """Collects the rows of a method's graph."""
 
@@ -181,6 +207,7 @@ class _Builder:
         self.edges: tuple[list[int], list[int]] = ([], [])
         self.edge_bytes: list[float] = []
         self.writer: dict[int, int] = {}
+        self.memory: dict[int, _Memory] = {}
         self.paths: dict[str, int] = {"": 0}
 
     def add(self, name: str, op: str, kind: str, values: list[int], **more: Any) -> int:
@@ -199,11 +226,23 @@ class _Builder:
         """An edge from what wrote a value, if anything did: numbers in the file and memory at rest have no row."""
         value = self.method.values[index]
         source = self.writer.get(index)
+        if source is None and isinstance(value, ir.Tensor) and value.allocation is not None:
+            # A view has no instruction: it is another value in the same memory.
+            arena, offset = value.allocation
+            source = self.memory[arena].holder(offset) if arena in self.memory else None
         if source is None:
             return
         self.edges[0].append(source)
         self.edges[1].append(row)
         self.edge_bytes.append(value.nbytes if isinstance(value, ir.Tensor) else 0.0)
+
+    def write(self, index: int, row: int) -> None:
+        """From now on a value is what this row wrote."""
+        self.writer[index] = row
+        value = self.method.values[index]
+        if isinstance(value, ir.Tensor) and value.allocation is not None:
+            arena, offset = value.allocation
+            self.memory.setdefault(arena, _Memory()).write(offset, offset + max(1, value.nbytes), row)
 
     def module(self, chain: tuple[tuple[str, str, str], ...]) -> int:
         """The container of a chain of modules."""
@@ -220,7 +259,7 @@ class _Builder:
 def _document(method: ir.Method, known: Mapping[int, Known] | None) -> GraphDocument:
     builder = _Builder(method, known)
     for number, index in enumerate(method.inputs):
-        builder.writer[index] = builder.add(f"input {number}", "input", "placeholder", [index])
+        builder.write(index, builder.add(f"input {number}", "input", "placeholder", [index]))
     ends = Instructions(method)
     for number, instruction in enumerate(method.instructions):
         entry = None if known is None else known.get(number, Known())
@@ -243,7 +282,7 @@ def _document(method: ir.Method, known: Mapping[int, Known] | None) -> GraphDocu
         for index in dict.fromkeys(ends.reads[number]):
             builder.read(index, row)
         for index in ends.writes[number]:
-            builder.writer[index] = row
+            builder.write(index, row)
     row = builder.add("output", "output", "output", list(method.outputs))
     for index in dict.fromkeys(method.outputs):
         builder.read(index, row)

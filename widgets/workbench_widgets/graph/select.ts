@@ -96,7 +96,11 @@ export class GraphSelection {
       this.lit.set(home, 2);
       for (const item of model.ancestors(home)) whole.set(item, (whole.get(item) ?? 0) + 1);
     }
-    for (const [item, count] of whole) this.lit.set(item, count === model.count(item) ? 2 : 1);
+    const { handle_start: start } = model.document;
+    for (const [item, count] of whole) {
+      const all = model.members(item).reduce((sum, node) => sum + (start[node + 1]! > start[node]! ? 1 : 0), 0);
+      this.lit.set(item, count === all ? 2 : 1);
+    }
     if (reveal && found.length) this.bring(found);
     this.core.redraw();
     for (const listener of [...this.listeners]) listener(this.own);

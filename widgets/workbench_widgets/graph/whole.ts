@@ -28,7 +28,8 @@ export class GraphView implements GraphHandle {
   private readonly host: Host;
   private readonly frame: HTMLElement;
   private readonly canvas = h("div.wb-graph-canvas");
-  private readonly main = h("div.wb-graph-main", {}, this.canvas);
+  private readonly notes = h("div.wb-graph-notes");
+  private readonly main = h("div.wb-graph-main", {}, this.notes, this.canvas);
   private readonly live = h("div.wb-visually-hidden", { "aria-live": "polite" });
   private readonly core: GraphCore;
   private readonly selection: GraphSelection;
@@ -152,7 +153,7 @@ export class GraphView implements GraphHandle {
     try {
       const document = await this.host.document("graph", `${this.stage}/${this.method}`);
       if (turn !== this.turn) return;
-      clearError(this.main);
+      clearError(this.notes);
       this.module = null;
       this.columns = [];
       this.core.show(document, keep);
@@ -162,7 +163,7 @@ export class GraphView implements GraphHandle {
       if (this.table) this.showTable(true);
       this.offerColors();
     } catch (error) {
-      if (turn === this.turn) showError(this.main, error);
+      if (turn === this.turn) showError(this.notes, error);
       return;
     }
     await this.loadOverlays(turn);
@@ -179,7 +180,7 @@ export class GraphView implements GraphHandle {
       this.offerColors();
       if (this.table) this.showTable(true);
     } catch (error) {
-      if (turn === this.turn) showError(this.main, error);
+      if (turn === this.turn) showError(this.notes, error);
     }
   }
 
@@ -344,7 +345,7 @@ export class GraphView implements GraphHandle {
       await toClipboard(text, this.frame);
       this.say("Copied");
     } catch (error) {
-      showError(this.main, error);
+      showError(this.notes, error);
     }
   }
 }
