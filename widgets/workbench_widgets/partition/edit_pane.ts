@@ -5,7 +5,7 @@ import { count } from "../shared/format.ts";
 import type { StringColumn } from "../shared/unpack.ts";
 import { setOptions } from "../shared/toolbar.ts";
 import { ACTIONS, type Action, type PartitionEditor } from "./editor.ts";
-import { costChange, verdict } from "./words.ts";
+import { costChange, verdict, withoutPath } from "./words.ts";
 
 const WORDS: Readonly<Record<Action, { text: string; key: string; title: string }>> = {
   assign: { text: "Assign", key: "a", title: "Assign the selected nodes to the target" },
@@ -141,7 +141,7 @@ export class EditPane {
       this.answer.append(...this.followers(answer.changed, answer.why));
       if (answer.unchecked) this.answer.append(h("div", {}, `⚠ ${answer.unchecked}`));
     } else {
-      this.answer.append(h("div", {}, answer.message.replace(/ \([^()]* -> [^()]*\)$/, "")));
+      this.answer.append(h("div", {}, withoutPath(answer.message)));
       if (answer.path.length) this.answer.append(h("div.wb-partition-path", {}, ...this.chain(answer.path)));
       if (answer.hint) this.answer.append(h("div", {}, `What to do: ${answer.hint}`));
       const { suggestion } = answer;

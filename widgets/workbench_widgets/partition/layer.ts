@@ -1,5 +1,6 @@
 // Draws the partition on the graph: outlines below the boxes; names, badges, marks and answers above them.
 import type { GraphLayer, GraphScene, SceneBox } from "../graph/scene.ts";
+import { shorten } from "../shared/format.ts";
 import { hatchPattern, swatch, type Swatch } from "../shared/palette.ts";
 import type { Theme } from "../shared/theme.ts";
 import type { Box, Transform } from "../shared/viewport.ts";
@@ -101,13 +102,16 @@ export class PartitionLayers {
     if (!tag) return;
     const size = Math.min(Math.max(10, 9.5 / scale), 22);
     const corner = topLeft(hull);
-    const room = Math.max(hull.bounds.x + hull.bounds.width - corner.x, 90);
+    const room = Math.max(hull.bounds.x + hull.bounds.width - corner.x, 15 * size);
     const count = `${tag.nodes} node${tag.nodes === 1 ? "" : "s"}`;
     const backend = tag.name.startsWith(tag.backend) ? "" : ` · ${tag.backend}`;
     pen.font = `600 ${size}px ${theme.font || "sans-serif"}`;
+    const fits = (text: string) => pen.measureText(text).width <= room - 8;
     let text = whole ? `${tag.name}${backend} · ${count}` : tag.name;
-    if (pen.measureText(text).width > room - 8) text = whole ? `${tag.name} · ${tag.nodes}` : tag.name;
-    while (text.length > 4 && pen.measureText(text).width > room - 8) text = `${text.slice(0, -2)}…`;
+    if (!fits(text) && whole) text = `${tag.name} · ${tag.nodes}`;
+    for (let length = tag.name.length - 1; length > 4 && !fits(text); length--) {
+      text = shorten(tag.name, length) + (whole ? ` · ${tag.nodes}` : "");
+    }
     const width = pen.measureText(text).width + 10;
     const height = size * 1.35;
     const look = this.look(hull.tag);

@@ -6,7 +6,7 @@ import { bytes, count } from "../shared/format.ts";
 import { hatchCss, swatch } from "../shared/palette.ts";
 import { Table } from "../shared/table.ts";
 import { NONE, type PartitionEditor } from "./editor.ts";
-import { difference, measured } from "./words.ts";
+import { difference, measured, withoutPath } from "./words.ts";
 
 export interface List {
   readonly el: HTMLElement;
@@ -136,7 +136,7 @@ export function historyList(editor: PartitionEditor, events: ListEvents): List {
         return h("li", { "data-state": step.state },
           h("span.wb-partition-sign", { title: meaning, role: "img", "aria-label": meaning }, sign),
           h("button.wb-link", { type: "button", title: "Select its nodes", onclick: () => editor.mark(step.rows) }, step.text),
-          step.reason ? h("div.wb-partition-why", {}, step.reason) : null,
+          step.reason ? h("div.wb-partition-why", {}, withoutPath(step.reason)) : null,
           step.changed ? h("span.wb-muted", {}, ` ${count(step.changed)} changed`) : null,
           editable && step.index !== NONE
             ? h("button.wb-button.wb-small", { type: "button", "aria-label": `Remove: ${step.text}`, title: "Remove this edit; those after it are made again",

@@ -122,6 +122,7 @@ export async function mount(host: Host, el: HTMLElement, options: PartitionOptio
   ends.push(
     editor.onChange((parts) => {
       if (parts.has("documents")) {
+        tooltip.hide();
         nodes.update();
         update();
       }
@@ -225,9 +226,12 @@ function explain(box: SceneBox, graph: GraphHandle, editor: PartitionEditor, lay
     const name = tag < 0 ? "the runtime" : (editor.state?.tags[tag]?.name ?? "");
     return only ? name : `${name}: ${count}`;
   });
+  const drawn = graph.scene!.document;
   const list = facts([
-    [only ? "Node" : "Module", only ? editor.document.name.get(first) : box.title],
     ["Operator", only ? editor.document.op.get(first) : `${cover.rows.length} operators`],
+    ["Output", only ? `${drawn.dtype.get(first)} ${drawn.shape.get(first)}`.trim() : null],
+    ["Module", editor.document.module.get(first) || null],
+    ["Source", only ? editor.document.source.get(first) : null],
     ["Runs on", tags.slice(0, 6).join(", ") + (tags.length > 6 ? ", …" : "")],
   ]);
   const reasons = only ? (editor.reasons.get(first) ?? []) : [];
@@ -237,7 +241,7 @@ function explain(box: SceneBox, graph: GraphHandle, editor: PartitionEditor, lay
   if (shown && !shown.made) {
     list.append(h("dt", {}, shown.answer.legal ? "✓ Legal" : "✗ Not legal"), h("dd", {}, shown.answer.legal ? shown.answer.text : shown.answer.message));
   }
-  return list;
+  return h("div", {}, h("strong", {}, only ? editor.document.name.get(first) : box.title), list);
 }
 
 export default widget((host, el) => mount(host, el));

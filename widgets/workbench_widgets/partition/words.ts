@@ -19,9 +19,14 @@ export function costChange(before: PartitionCost, after: PartitionCost): string 
   return parts.join(", ");
 }
 
+/** A message without the path at its end, which is shown on its own. */
+export function withoutPath(message: string): string {
+  return message.replace(/ \([^()]* -> [^()]*\)$/, "");
+}
+
 /** What a button says behind its name. */
 export function verdict(answer: PartitionAnswer): string {
-  if (!answer.legal) return answer.message.split(" (")[0] ?? answer.message;
+  if (!answer.legal) return withoutPath(answer.message);
   if (!answer.changed.length) return "changes nothing";
   const change = answer.cost_after.crossing_bytes - answer.cost_before.crossing_bytes;
   const nodes = `${count(answer.changed.length)} node${answer.changed.length === 1 ? "" : "s"}`;
