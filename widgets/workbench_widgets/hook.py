@@ -74,8 +74,8 @@ class WidgetViews(StaticViews):
         """All views of a subject in one panel.
 
         Args:
-            subject: A lowering, one of its stages, a run, an opened program, or a comparison, which has a view
-                of its own.
+            subject: A lowering, one of its stages, a run, an opened program, or a comparison, which has its
+                own view.
             **options: `run`, a run to show measurements of; `height` in pixels.
 
         Raises:

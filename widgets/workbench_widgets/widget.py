@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -83,11 +83,12 @@ class ViewWidget(anywidget.AnyWidget):
     selection = traitlets.Dict().tag(sync=True)
     height = traitlets.Int(min=120, max=4000).tag(sync=True)
 
+    # Also a widget that could not be made is closed when it is collected.
+    _ends: Sequence[Callable[[], None]] = ()
+
     def __init__(self, view: View, context: Context, *, height: int = 520) -> None:
         self.view = view
         self.context = context
-        # Also a widget that could not be made is closed when it is collected.
-        self._ends: list[Callable[[], None]] = []
         code = {"_esm": bundle(view.name, "js"), "_css": bundle(view.name, "css")}
         # The page keeps one style sheet for each of these names.
         super().__init__(**code, _anywidget_id=f"workbench_widgets.{view.name}", height=height)
@@ -181,6 +182,7 @@ class ViewWidget(anywidget.AnyWidget):
         """Forget the subject and remove the widget from the page."""
         for end in self._ends:
             end()
-        self._ends = []
-        self.context.close()
+        if self._ends:
+            self._ends = ()
+            self.context.close()
         super().close()

@@ -28,14 +28,19 @@ class Net(nn.Module):
 
 
 INPUTS = (torch.linspace(-1, 1, 12).reshape(3, 4),)
-DELEGATING = wb.Recipe(partitioner="workbench.backends.demo:AddMulPartitionerDemo")
+
+
+@pytest.fixture(scope="session")
+def lowered() -> wb.Lowering:
+    """Lowered once for all tests; not to be changed."""
+    torch.manual_seed(0)
+    return wb.lower(Net().eval(), INPUTS, progress=False)
 
 
 @pytest.fixture
-def lowering() -> wb.Lowering:
-    """A lowering of its own for each test: tests select and lower again."""
-    torch.manual_seed(0)
-    return wb.lower(Net().eval(), INPUTS, progress=False)
+def lowering(lowered: wb.Lowering) -> wb.Lowering:
+    """A lowering of its own for each test: tests select and lower again. The stages are shared."""
+    return wb.Lowering(lowered._result, lowered.seconds["export"])
 
 
 @pytest.fixture
