@@ -26,7 +26,7 @@ export function nodeTitle(model: GraphModel, node: number): string {
     case "attribute":
       return name.get(node);
     case "delegate":
-      return `call ${name.get(node)}`;
+      return model.document.stage === "program" ? name.get(node) : `call ${model.document.module_type.get(model.document.module[node]!) || name.get(node)}`;
     default:
       return shortOperator(op.get(node));
   }

@@ -205,9 +205,10 @@ function paintMarks(pen: CanvasRenderingContext2D, box: PictureBox, theme: Theme
     pen.globalAlpha = 1;
     line(theme.accent, 2.5, 1);
   } else if (selected === 1) {
-    line(theme.accent, 2, 1, box.open ? [2, 4] : [6, 3]);
+    if (box.open) line(theme.accent, 1, 0);
+    else line(theme.accent, 2, 1, [6, 3]);
   }
-  if (style.hits.has(box.item)) line(theme.warn, style.hit === box.item ? 4 : 2, 3);
+  if (style.hits.has(box.item)) line(theme.warn, style.hit === box.item ? 3 : 1.5, 3.5);
   if (style.hover === box) line(theme.text, 1.5, 1.5);
   else if (style.highlight?.producers.has(box.item)) line("#0072B2", 2, 1.5);
   else if (style.highlight?.consumers.has(box.item)) line("#D55E00", 2, 1.5, [5, 3]);

@@ -206,8 +206,8 @@ export class GraphView implements GraphHandle {
       return;
     }
     const { viewport } = this.core;
+    this.main.append(this.colors.legend.el);
     this.canvas.append(
-      this.colors.legend.el,
       h("div.wb-graph-corner", { role: "group", "aria-label": "Zoom and modules" },
         button("+", "Zoom in (+)", () => viewport.zoom(1.25)),
         button("−", "Zoom out (-)", () => viewport.zoom(0.8)),
@@ -242,7 +242,7 @@ export class GraphView implements GraphHandle {
   private showTable(shown: boolean): void {
     this.table?.destroy();
     this.table = null;
-    this.canvas.hidden = shown;
+    this.canvas.hidden = this.colors.legend.el.hidden = shown;
     this.controls?.setTable(shown);
     const document = this.core.model?.document;
     if (!shown || !document) return;
@@ -254,7 +254,7 @@ export class GraphView implements GraphHandle {
         this.core.viewport.canvas.focus({ preventScroll: true });
       },
     });
-    this.main.append(this.table.el);
+    this.canvas.after(this.table.el);
     this.table.select(this.selection.nodes);
   }
 
