@@ -17,11 +17,10 @@ export function widget(mount: Mount): { render(context: { model: Model; el: HTML
     async render({ model, el }) {
       const host = new LiveHost(model);
       el.classList.add("wb-root");
-      // JupyterLab would take letters and arrows for its own shortcuts.
-      el.setAttribute("data-lm-suppress-shortcuts", "true");
       const size = () => el.style.setProperty("--wb-height", `${Number(model.get("height"))}px`);
       size();
       model.on("change:height", size);
+      const release = keepKeys(el);
       let mounted: Mounted | null = null;
       try {
         mounted = await mount(host, el);
@@ -30,6 +29,7 @@ export function widget(mount: Mount): { render(context: { model: Model; el: HTML
         showError(el, error);
       }
       return () => {
+        release();
         model.off("change:height", size);
         mounted?.destroy();
         host.destroy();
@@ -37,6 +37,22 @@ export function widget(mount: Mount): { render(context: { model: Model; el: HTML
       };
     },
   };
+}
+
+/**
+ * Keeps plain keys, undo and redo from JupyterLab, which would delete cells and restart kernels by them. It asks for
+ * its mark from the focused element upwards, and has selectors that the focused element itself meets.
+ */
+function keepKeys(el: HTMLElement): () => void {
+  const keep = (event: KeyboardEvent) => {
+    const target = event.target;
+    if (!(target instanceof Element) || !el.contains(target)) return;
+    const own = !(event.ctrlKey || event.metaKey) || /^[zy]$/i.test(event.key);
+    target.toggleAttribute("data-lm-suppress-shortcuts", own);
+  };
+  // JupyterLab listens at the document, in the same phase: the window comes before it.
+  window.addEventListener("keydown", keep, true);
+  return () => window.removeEventListener("keydown", keep, true);
 }
 
 /** Measurements and tests wait for the mark, and reach the view through the element. */
