@@ -304,7 +304,9 @@ function scoped(host: Host, view: string, stage: string): Host {
     live: host.live,
     selection: host.selection,
     get about() {
-      return { ...host.about, view, stage };
+      const about = { ...host.about, view, stage };
+      // The graph has a slider of its own, which would say the same as the bar.
+      return view === "graph" ? { ...about, stages: about.stages.filter(({ name }) => name === stage) } : about;
     },
     document: (kind, key) => host.document(kind, key),
     has: (kind, key) => host.has(kind, key),
