@@ -6,7 +6,7 @@ import { hatchPattern } from "../shared/palette.ts";
 import type { Theme } from "../shared/theme.ts";
 import { Viewport, type Transform } from "../shared/viewport.ts";
 import { kindLook, outline, paintLabels, paintRows, rectOf, ruler, type Frame } from "./paint.ts";
-import { holes, hit, liveAt, reuse, rowsOf, snap, steps, type Places } from "./scene.ts";
+import { holes, hit, liveAt, outlineOf, reuse, rowsOf, snap, steps, type Places } from "./scene.ts";
 
 /** All that the chart shows. */
 export interface ChartState {
@@ -54,6 +54,7 @@ export class Chart {
   private state: ChartState | null = null;
   private rows = new Int32Array();
   private line: { moment: Int32Array; bytes: Float64Array } = { moment: new Int32Array(), bytes: new Float64Array() };
+  private most = 1;
   private zoomY = 1;
   private size = { width: 1, height: 1 };
   private hovered = -1;
@@ -87,6 +88,7 @@ export class Chart {
     if (moved) {
       this.rows = rowsOf(state.document, state.places, state.arena) as Int32Array<ArrayBuffer>;
       this.line = steps(state.document, this.rows, state.alignment);
+      this.most = this.line.bytes.reduce((most, item) => Math.max(most, item), 1);
     }
     if (other || fit) this.fit();
     this.viewport.redraw();
@@ -350,14 +352,16 @@ export class Chart {
     const focus = this.hovered >= 0 ? this.hovered : state.selected.size === 1 ? [...state.selected][0]! : -1;
     if (focus >= 0 && places.arena[focus] === state.arena) {
       const near = reuse(document, places, this.rows, focus);
-      for (const row of near.before.slice(0, 40)) outline(pen, rect(row), theme.muted, 1.5, [2, 2]);
-      for (const row of near.after.slice(0, 40)) outline(pen, rect(row), theme.muted, 1.5, [6, 3]);
+      for (const row of near.before) outline(pen, rect(row), theme.muted, 1.5, [2, 2]);
+      for (const row of near.after) outline(pen, rect(row), theme.muted, 1.5, [6, 3]);
     }
     for (const row of state.conflicts) {
       if (places.arena[row] === state.arena) outline(pen, rect(row), theme.error, 2, [5, 3]);
     }
     for (const row of state.selected) {
-      if (places.arena[row] === state.arena) outline(pen, rect(row), theme.accent, 2.5);
+      if (places.arena[row] !== state.arena) continue;
+      outline(pen, rect(row), theme.background, 5);
+      outline(pen, rect(row), theme.accent, 3);
     }
     if (this.hovered >= 0) outline(pen, rect(this.hovered), theme.text, 1.5);
   }
@@ -401,15 +405,13 @@ export class Chart {
   private paintStrip(frame: Frame, theme: Theme, state: ChartState): void {
     const pen = prepared(this.strip, frame.width, STRIP);
     if (!pen) return;
-    const most = Math.max(...this.line.bytes, 1);
+    const most = this.most;
     const y = (bytes: number) => STRIP - 4 - (bytes / most) * (STRIP - 18);
+    const points = outlineOf(this.line, (moment) => frame.x(moment), frame.width);
     pen.beginPath();
-    pen.moveTo(frame.x(0), y(0));
-    for (let at = 0; at < this.line.moment.length; at++) {
-      const x = frame.x(this.line.moment[at]!);
-      pen.lineTo(x, at ? y(this.line.bytes[at - 1]!) : y(0));
-      pen.lineTo(x, y(this.line.bytes[at]!));
-    }
+    pen.moveTo(points[0]?.x ?? 0, y(0));
+    for (const point of points) pen.lineTo(point.x, y(point.bytes));
+    pen.lineTo(points.at(-1)?.x ?? 0, y(0));
     pen.fillStyle = mixed(theme);
     pen.fill();
     pen.strokeStyle = kindLook(0).color;

@@ -61,6 +61,41 @@ export function steps(
   return { moment: moments, bytes };
 }
 
+/** A step line as points to draw: its corners, or where they are denser than pixels, the most of each pixel. */
+export function outlineOf(
+  line: { moment: ArrayLike<number>; bytes: ArrayLike<number> },
+  x: (moment: number) => number,
+  width: number,
+): { x: number; bytes: number }[] {
+  const points: { x: number; bytes: number }[] = [];
+  let before = 0;
+  let column = -Infinity;
+  for (let at = 0; at < line.moment.length; at++) {
+    const place = x(line.moment[at]!);
+    const bytes = line.bytes[at]!;
+    // What ends before the picture or begins after it shows by its last step only.
+    const next = at + 1 < line.moment.length ? x(line.moment[at + 1]!) : Infinity;
+    if (next < 0) {
+      before = bytes;
+      continue;
+    }
+    if (place > width) {
+      points.push({ x: width, bytes: before });
+      return points;
+    }
+    const pixel = Math.floor(place);
+    if (pixel === column) {
+      const last = points[points.length - 1]!;
+      last.bytes = Math.max(last.bytes, bytes);
+    } else {
+      points.push({ x: place, bytes: before }, { x: place, bytes });
+      column = pixel;
+    }
+    before = bytes;
+  }
+  return points;
+}
+
 /** Bytes alive at a moment. */
 export function liveAt(line: { moment: ArrayLike<number>; bytes: ArrayLike<number> }, moment: number): number {
   let low = 0;
@@ -114,13 +149,36 @@ function shareMoments(document: MemoryDocument, row: number, other: number): boo
   return document.first[row]! <= document.last[other]! && document.first[other]! <= document.last[row]!;
 }
 
-/** Who had some of the same bytes before, the latest first, and who has them after, the earliest first. */
-export function reuse(
-  document: MemoryDocument,
-  places: Places,
-  rows: ArrayLike<number>,
-  row: number,
-): { before: number[]; after: number[] } {
+/** Those of a list, in its order, that have bytes which none before them in the list had. */
+function direct(document: MemoryDocument, places: Places, row: number, others: readonly number[]): number[] {
+  const start = places.offset[row]!;
+  let open: [number, number][] = [[start, start + document.bytes[row]!]];
+  return others.filter((other) => {
+    const from = places.offset[other]!;
+    const to = from + document.bytes[other]!;
+    const left = open.flatMap(([low, high]): [number, number][] =>
+      to <= low || from >= high
+        ? [[low, high]]
+        : ([[low, from], [to, high]] as [number, number][]).filter(([begin, end]) => end > begin),
+    );
+    const before = open.reduce((sum, [low, high]) => sum + high - low, 0);
+    const after = left.reduce((sum, [low, high]) => sum + high - low, 0);
+    open = left;
+    return after < before;
+  });
+}
+
+export interface Reuse {
+  /** Who had the same bytes last, the latest first. */
+  readonly before: number[];
+  /** Who has them next, the earliest first. */
+  readonly after: number[];
+  /** How many others had or will have some of them. */
+  readonly others: number;
+}
+
+/** Who had some of the same bytes just before a tensor, and who has them next. */
+export function reuse(document: MemoryDocument, places: Places, rows: ArrayLike<number>, row: number): Reuse {
   const before: number[] = [];
   const after: number[] = [];
   for (let at = 0; at < rows.length; at++) {
@@ -131,7 +189,8 @@ export function reuse(
   }
   before.sort((a, b) => document.last[b]! - document.last[a]!);
   after.sort((a, b) => document.first[a]! - document.first[b]!);
-  return { before, after };
+  const near = { before: direct(document, places, row, before), after: direct(document, places, row, after) };
+  return { ...near, others: before.length + after.length - near.before.length - near.after.length };
 }
 
 /** What is in use at the same time as a tensor and would share bytes with it at another place. */

@@ -1,7 +1,7 @@
 // What stands beside the picture: the arena in figures, a preview, the tensor that is chosen, what lives at the peak.
 import type { MemoryArena, MemoryDocument, MemoryPreview } from "../contract.ts";
 import { h } from "../shared/dom.ts";
-import { bytes, count, delta, percent } from "../shared/format.ts";
+import { bytes, count, delta, ms, percent } from "../shared/format.ts";
 import { facts } from "../shared/tooltip.ts";
 import { parseBytes } from "./draft.ts";
 import { kindLook } from "./paint.ts";
@@ -51,7 +51,7 @@ export function change(preview: MemoryPreview, applied: boolean, stale: string):
       h("thead", {}, h("tr", {}, ...["", "before", "after", "difference"].map((text) => h("th", { scope: "col" }, text)))),
       h("tbody", {}, ...rows),
     ),
-    h("p.wb-muted", {}, `${count(moved)} of ${count(preview.moved.length)} tensors move; planned in ${preview.milliseconds.toFixed(1)} ms.${stale}`),
+    h("p.wb-muted", {}, `${count(moved)} of ${count(preview.moved.length)} tensors move; ${applied ? "lowered again" : "planned"} in ${ms(preview.milliseconds)}.${stale}`),
   );
 }
 
@@ -87,7 +87,12 @@ export function chosen(
     "section.wb-memory-section",
     { "aria-label": "Chosen tensor" },
     h("h4", {}, document.name.get(row)),
-    facts([...about(document, places, row), ["same bytes before", some(near.before)], ["same bytes after", some(near.after)]]),
+    facts([
+      ...about(document, places, row),
+      ["bytes had before by", some(near.before)],
+      ["had next by", some(near.after)],
+      ["had at other times by", near.others ? `${count(near.others)} more` : null],
+    ]),
     conflicts.length ? h("p.wb-memory-warning", { role: "status" }, "In use at once and in the way: ", ...conflicts.slice(0, 5).flatMap((other, at) => [at ? ", " : "", link(other)])) : null,
     pinForm(places, row, controls),
   );
@@ -102,17 +107,20 @@ export function about(document: MemoryDocument, places: Places, row: number): [s
     ["bytes", `${bytes(document.bytes[row]!)} (${count(document.bytes[row]!)} B)`],
     ["place", `arena ${places.arena[row]}, byte ${count(places.offset[row]!)}`],
     ["in use", `${moment(document.first[row]!)} to ${moment(document.last[row]!)}`],
-    ["kind", kindLook(document.kind[row]!).name + (document.views[row] ? `, ${count(document.views[row]!)} views share it` : "")],
+    ["kind", kindLook(document.kind[row]!).name + (document.views[row] ? `, shared with ${document.views[row] === 1 ? "a view" : `${count(document.views[row]!)} views`}` : "")],
     ["at the peak", document.at_peak[row] ? "yes" : null],
     ["source", sourceLine(document.source.get(row))],
   ];
 }
 
-/** The end of a path, which tells it apart; the whole of it on hovering. */
-export function sourceLine(source: string): HTMLElement | null {
+/** The end of a path, which tells it apart. */
+export function shortPath(source: string): string {
   const parts = source.split("/");
-  const short = parts.length > 3 ? `…/${parts.slice(-2).join("/")}` : source;
-  return source ? h("span", { title: source }, short) : null;
+  return parts.length > 3 ? `…/${parts.slice(-2).join("/")}` : source;
+}
+
+function sourceLine(source: string): HTMLElement | null {
+  return source ? h("span", { title: source }, shortPath(source)) : null;
 }
 
 function pinForm(places: Places, row: number, controls: PinControls): HTMLElement {

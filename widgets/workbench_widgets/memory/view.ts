@@ -17,7 +17,7 @@ import { Controls } from "./controls.ts";
 import { Draft, sameChoices } from "./draft.ts";
 import { kindLook } from "./paint.ts";
 import { KINDS, overlaps, rowsOf, type Places } from "./scene.ts";
-import { about, change, chosen, peakList, summary } from "./side.ts";
+import { about, change, chosen, peakList, shortPath, summary } from "./side.ts";
 
 const PREVIEW_AFTER = 120;
 
@@ -33,7 +33,7 @@ export interface MemoryHandle extends Mounted {
 class MemoryView implements MemoryHandle {
   private readonly host: Host;
   private readonly frame: HTMLElement;
-  private readonly notes = h("div");
+  private readonly notes = h("div.wb-memory-notes");
   private readonly side = h("div.wb-side", { tabindex: -1, "aria-label": "Details" });
   private readonly foot = h("div.wb-memory-foot", { role: "status" });
   private readonly picture: HTMLElement;
@@ -302,7 +302,7 @@ class MemoryView implements MemoryHandle {
       { name: "pinned", title: "Pinned", text: (row) => (document.pinned[row] ? "yes" : "") },
       plain("shape", "Shape", document.shape),
       plain("dtype", "Type", document.dtype),
-      plain("source", "Source", document.source),
+      { ...plain("source", "Source", document.source), text: (row) => shortPath(document.source.get(row)), hint: (row) => document.source.get(row) },
     ];
   }
 

@@ -212,6 +212,7 @@ def _describe_constant(model: Model, part: Part) -> None:
         part.detail = f"{tables.dtype_name(tensor)} {list(tensor.sizes)}"
     if named is not None:
         part.name, part.module, part.handles = named.name, named.module, named.handles
+        part.detail = ", ".join(text for text in (part.detail, named.note) if text)
         return
     use = part.uses[0] if part.uses else None
     stem = tensor.fqn if tensor is not None and tensor.fqn else ""
@@ -252,7 +253,7 @@ def _describe_data(model: Model, part: Part) -> None:
             step = next((s for s in blob.steps if any(i.endswith(f"{value.name}") for i in s.inputs)), None)
             role = next((i for i in step.inputs if i.endswith(value.name)), "") if step else ""
             if step is not None:
-                part.name = f"{step.name} {role.removesuffix(value.name).strip()}".strip()
+                part.name = f"{number} {step.name} {role.removesuffix(value.name).strip()}".strip()
             part.detail = f"{value.text}, {name}"
             part.uses = [*part.uses, *model.uses.get(("delegate", number), [])]
             return

@@ -119,8 +119,11 @@ export class TreeMap {
     const patterns = new Map<Hatch, CanvasPattern | null>();
     for (const cell of this.cells) this.paintCell(pen, theme, cell, patterns);
     for (const cell of this.cells) {
-      if (this.selected.has(cell.node.row)) ring(pen, cell, theme.accent, 3);
-      else if (cell.node === this.cursor) ring(pen, cell, theme.text, 2);
+      if (this.selected.has(cell.node.row)) {
+        ring(pen, cell, theme.background, 6);
+        ring(pen, cell, theme.accent, 3.5);
+      }
+      if (cell.node === this.cursor) ring(pen, cell, theme.text, 2, [4, 2]);
       else if (cell.node === this.hovered) ring(pen, cell, theme.text, 1.5);
     }
   }
@@ -289,7 +292,8 @@ function inkOn(color: string): string {
   return color === "#0072B2" || color === "#009E73" ? "#fff" : "#000";
 }
 
-function ring(pen: CanvasRenderingContext2D, cell: Cell, color: string, width: number): void {
+function ring(pen: CanvasRenderingContext2D, cell: Cell, color: string, width: number, dash: number[] = []): void {
+  pen.setLineDash(dash);
   pen.strokeStyle = color;
   pen.lineWidth = width;
   const inset = width / 2;
@@ -300,9 +304,14 @@ function fits(pen: CanvasRenderingContext2D, text: string, width: number): strin
   return pen.measureText(text).width <= width ? text : "";
 }
 
-/** The end of a dotted name, as much as fits: the end tells names apart. */
+/** As much of a name as fits: of a dotted one the end, which tells names apart, of others the beginning. */
 function tail(pen: CanvasRenderingContext2D, text: string, width: number): string {
   if (pen.measureText(text).width <= width) return text;
+  if (!text.includes(".")) {
+    let length = Math.floor((text.length * width) / pen.measureText(text).width);
+    while (length > 2 && pen.measureText(`${text.slice(0, length)}…`).width > width) length -= 1;
+    return length > 2 ? `${text.slice(0, length)}…` : "";
+  }
   let length = Math.floor((text.length * width) / pen.measureText(text).width);
   while (length > 3 && pen.measureText(`…${text.slice(-length)}`).width > width) length -= 1;
   return length > 3 ? `…${text.slice(-length)}` : "";

@@ -24,11 +24,13 @@ class Named:
         name: Fully qualified name, or the node's.
         module: Path of the module that it belongs to.
         handles: Source handles of the node that stands for it.
+        note: What else is known: that it was folded.
     """
 
     name: str
     module: str
     handles: frozenset[int]
+    note: str = ""
 
 
 def names_of(context: Context) -> dict[int, Named]:
@@ -50,9 +52,9 @@ def names_of(context: Context) -> dict[int, Named]:
             handles = of_node.get(name, frozenset())
             known = [exported[s.name] for s in sources.resolve(handles) if s.name in exported]
             folded = target not in known and bool(known)
-            title = f"{' + '.join(known[:2])} (folded)" if folded else target
             path = known[0] if known else target
-            found.setdefault(_address(tensor), Named(title, path.rpartition(".")[0], handles))
+            note = f"computed ahead from {', '.join(known)}" if folded else ""
+            found.setdefault(_address(tensor), Named(path, path.rpartition(".")[0], handles, note))
     return found
 
 

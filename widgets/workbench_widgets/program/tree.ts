@@ -17,7 +17,10 @@ export function treeOf(document: ProgramDocument, grouping: Grouping): TreeNode 
       if (!next) at.children.push((next = group(name, at)));
       at = next;
     }
-    at.children.push({ ...leaf, parent: at });
+    // Inside its module a weight needs its last name only.
+    const module = grouping === "module" && leaf.row >= 0 ? `${document.part_module.get(leaf.row)}.` : "";
+    const name = module && leaf.name.startsWith(module) ? leaf.name.slice(module.length) : leaf.name;
+    at.children.push({ ...leaf, name, parent: at });
   }
   total(root);
   return collapsed(root);

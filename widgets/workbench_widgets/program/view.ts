@@ -40,7 +40,7 @@ export interface ProgramHandle extends Mounted {
 class ProgramView implements ProgramHandle {
   private readonly host: Host;
   private readonly frame: HTMLElement;
-  private readonly notes = h("div");
+  private readonly notes = h("div.wb-program-notes");
   private readonly left = h("div.wb-program-left");
   private readonly right = h("div.wb-program-right");
   private readonly details = h("div.wb-program-part", { role: "status", hidden: true });
@@ -204,7 +204,7 @@ class ProgramView implements ProgramHandle {
       ["inside", inside],
       ["detail", document.part_detail.get(row)],
       ["module", document.part_module.get(row)],
-      ["used by", document.part_operator.get(row) ? `${document.part_operator.get(row)} (${count(document.part_uses[row]!)} uses)` : null],
+      ["used by", document.part_operator.get(row) ? `${document.part_operator.get(row)}, ${document.part_uses[row] === 1 ? "once" : `${count(document.part_uses[row]!)} times`}` : null],
     ];
   }
 
