@@ -48,10 +48,14 @@ export function difference(measure: PartitionMeasure): { text: string; kind: "be
   const change = after - before;
   if (change === 0) return { text: "same", kind: "same" };
   const share = before !== 0 && measure.unit !== "dB" && measure.unit !== "count"
-    ? ` (${change > 0 ? "+" : "−"}${Math.abs((100 * change) / before).toPrecision(2)} %)` : "";
+    ? ` (${change > 0 ? "+" : "−"}${percentage(Math.abs((100 * change) / before))} %)` : "";
   const text = `${delta(change, (value) => measured(measure, value))}${share}`;
   if (measure.better === "neither") return { text, kind: "same" };
   // Times scatter: a difference below 3 % is none.
   if (measure.unit === "ms" && Math.abs(change) < 0.03 * before) return { text, kind: "same" };
   return { text, kind: change < 0 === (measure.better === "less") ? "better" : "worse" };
+}
+
+function percentage(value: number): string {
+  return value < 10 ? value.toPrecision(2) : value.toFixed(0);
 }
