@@ -1,5 +1,6 @@
 #include "layout.h"
 
+#include "anchors.h"
 #include "graph.h"
 #include "order.h"
 #include "place.h"
@@ -10,10 +11,21 @@ namespace wb::layout {
 
 Status layout(const Input& input, Output& output) {
   if (const Status status = check(input); !status) return status;
-  Layered g = build(input, assign_rows(input));
-  order_rows(g, input.options.sweeps);
+  const bool kept = has_anchors(input);
+  AnchoredRows rows;
+  if (kept) {
+    rows = assign_anchored_rows(input);
+  } else {
+    rows.of = assign_rows(input);
+  }
+  Layered g = build(input, rows.of);
   Places places;
-  places.x = place(g, input.options.gap_x);
+  if (kept) {
+    places = place_anchored(g, input, rows);
+  } else {
+    order_rows(g, input.options.sweeps);
+    places.x = place(g, input.options.gap_x);
+  }
   route(g, places, input.options, output);
   return {};
 }

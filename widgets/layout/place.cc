@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <optional>
 
 #include "sort.h"
 
@@ -10,17 +12,14 @@ namespace wb::layout {
 namespace {
 
 constexpr int32_t kRounds = 12;
+constexpr double kWidening = 1.6;  // times the widest row, at which columns are cut
 
 // What decides which links become straight.
 class Alignment {
  public:
-  explicit Alignment(const Layered& graph)
-      : g(graph),
-        below(g.vertices(), -1),
-        above(g.vertices(), -1),
-        head(g.vertices()),
-        tail(g.vertices()),
-        solid(g.vertices(), true) {
+  // Columns pass at most `most_rows` rows.
+  Alignment(const Layered& graph, int32_t most_rows) : g(graph), most_rows_(most_rows) {
+    std::iota(other_end_.begin(), other_end_.end(), 0);
     measure_paths();
     const auto links = static_cast<int32_t>(g.links.size());
     std::vector<std::pair<int32_t, int32_t>> ranked;  // class, link
@@ -39,7 +38,9 @@ class Alignment {
   }
 
   const Layered& g;
-  std::vector<int32_t> below, above;  // the vertex aligned with, in the next and the previous row; -1: none
+  // The vertex aligned with in the next and in the previous row; -1: none.
+  std::vector<int32_t> below = std::vector<int32_t>(g.vertices(), -1);
+  std::vector<int32_t> above = below;
 
  private:
   // Longest paths in boxes, to each vertex and from it; and which vertices belong to a branch of its own: boxes, and
@@ -49,18 +50,18 @@ class Alignment {
     for (size_t e = 0; e < g.from.size(); ++e) ++readers[g.from[e]];
     std::vector<int32_t> by_row(g.order);
     for (const int32_t v : by_row) {
-      solid[v] = g.is_box(v) || readers[g.net[v]] == 1;
-      head[v] = g.is_box(v) ? 1 : 0;
+      solid_[v] = g.is_box(v) || readers[g.net[v]] == 1;
+      head_[v] = g.is_box(v) ? 1 : 0;
       int32_t longest = 0;
-      for (const int32_t l : g.up[v]) longest = std::max(longest, head[g.links[l].upper]);
-      head[v] += longest;
+      for (const int32_t l : g.up[v]) longest = std::max(longest, head_[g.links[l].upper]);
+      head_[v] += longest;
     }
     std::reverse(by_row.begin(), by_row.end());
     for (const int32_t v : by_row) {
-      tail[v] = g.is_box(v) ? 1 : 0;
+      tail_[v] = g.is_box(v) ? 1 : 0;
       int32_t longest = 0;
-      for (const int32_t l : g.down[v]) longest = std::max(longest, tail[g.links[l].lower]);
-      tail[v] += longest;
+      for (const int32_t l : g.down[v]) longest = std::max(longest, tail_[g.links[l].lower]);
+      tail_[v] += longest;
     }
   }
 
@@ -72,13 +73,13 @@ class Alignment {
     int32_t rival = -1;
     for (const int32_t l : (downward ? g.down : g.up)[v]) {
       const int32_t u = downward ? g.links[l].lower : g.links[l].upper;
-      if (!solid[u]) continue;
+      if (!solid_[u]) continue;
       ++branches;
       if (g.position[u] < g.position[other]) ++lefter;
       if (u != other) rival = u;
     }
     if (branches == 2) {
-      const std::vector<int32_t>& length = downward ? tail : head;
+      const std::vector<int32_t>& length = downward ? tail_ : head_;
       return length[other] > length[rival];
     }
     return branches % 2 == 1 && lefter == branches / 2;
@@ -87,13 +88,17 @@ class Alignment {
   int32_t rank_of(int32_t l) const {
     const Link& link = g.links[l];
     if (g.kind[link.upper] == Kind::kDummy && g.kind[link.lower] == Kind::kDummy) return 0;
-    if (!solid[link.upper] || !solid[link.lower]) return 2;
+    if (!solid_[link.upper] || !solid_[link.lower]) return 2;
     return preferred(link.upper, link.lower, true) && preferred(link.lower, link.upper, false) ? 1 : -1;
   }
 
-  // Accepts the link if both ends are free and no accepted link of the same rows crosses it.
+  // Accepts the link if both ends are free, no accepted link of the same rows crosses it, and the column that it makes
+  // is not too tall.
   void join(const Link& link) {
     if (below[link.upper] >= 0 || above[link.lower] >= 0) return;
+    const int32_t top = other_end_[link.upper];
+    const int32_t bottom = other_end_[link.lower];
+    if (g.row[bottom] - g.row[top] >= most_rows_) return;
     auto& row = accepted_[g.row[link.lower]];
     const std::pair place{g.position[link.upper], g.position[link.lower]};
     const auto next = std::lower_bound(row.begin(), row.end(), place);
@@ -102,10 +107,15 @@ class Alignment {
     row.insert(next, place);
     below[link.upper] = link.lower;
     above[link.lower] = link.upper;
+    other_end_[top] = bottom;
+    other_end_[bottom] = top;
   }
 
-  std::vector<int32_t> head, tail;
-  std::vector<bool> solid;
+  int32_t most_rows_;
+  std::vector<int32_t> head_ = std::vector<int32_t>(g.vertices(), 0);
+  std::vector<int32_t> tail_ = head_;
+  std::vector<int32_t> other_end_ = head_;  // of the column that ends at a vertex
+  std::vector<bool> solid_ = std::vector<bool>(g.vertices(), true);
   std::vector<std::vector<std::pair<int32_t, int32_t>>> accepted_ =
       std::vector<std::vector<std::pair<int32_t, int32_t>>>(g.rows + 1);
 };
@@ -147,6 +157,23 @@ class Columns {
     return x;
   }
 
+  // Between the centre lines at the far left and right.
+  [[nodiscard]] double width() const {
+    const std::vector<double> x = leftmost();
+    return x.empty() ? 0 : *std::max_element(x.begin(), x.end());
+  }
+
+  [[nodiscard]] double widest_row() const {
+    double widest = 0;
+    double width = 0;
+    size_t pair = 0;
+    for (int32_t r = 0; r < g.rows; ++r, width = 0) {
+      for (int32_t k = g.row_start[r]; k + 1 < g.row_start[r + 1]; ++k) width += pairs_[pair++].distance;
+      widest = std::max(widest, width);
+    }
+    return widest;
+  }
+
   const Layered& g;
   std::vector<int32_t> of;  // column of a vertex
   int32_t size = 0;
@@ -178,13 +205,17 @@ class Columns {
     }
   }
 
-  [[nodiscard]] std::vector<double> halfway() const {
+  [[nodiscard]] std::vector<double> leftmost() const {
     std::vector<double> x(size, 0);
-    double widest = 0;
     for (int32_t c = 0; c < size; ++c) {
       for (const int32_t p : by_right_[c]) x[c] = std::max(x[c], x[pairs_[p].a] + pairs_[p].distance);
-      widest = std::max(widest, x[c]);
     }
+    return x;
+  }
+
+  [[nodiscard]] std::vector<double> halfway() const {
+    std::vector<double> x = leftmost();
+    const double widest = x.empty() ? 0 : *std::max_element(x.begin(), x.end());
     std::vector<double> rightmost(size, widest);
     for (int32_t c = size - 1; c >= 0; --c) {
       for (const int32_t p : by_left_[c]) {
@@ -230,8 +261,16 @@ class Columns {
 }  // namespace
 
 std::vector<double> place(const Layered& g, double gap_x) {
-  const Alignment alignment(g);
-  const Columns columns(g, alignment, gap_x);
+  // Tall columns that hinder each other can make a tangled graph many times as wide as its widest row: then the
+  // columns are cut, down to single vertices, which need no more than that row.
+  int32_t most_rows = std::numeric_limits<int32_t>::max();
+  std::optional<Columns> chosen;
+  for (const int32_t next : {16, 4, 1, 0}) {
+    chosen.emplace(g, Alignment(g, most_rows), gap_x);
+    if (most_rows == 1 || chosen->width() <= kWidening * chosen->widest_row()) break;
+    most_rows = next;
+  }
+  const Columns& columns = *chosen;
   std::vector<float> pull(g.links.size());
   for (size_t l = 0; l < pull.size(); ++l) {
     const bool boxes = g.is_box(g.links[l].upper) && g.is_box(g.links[l].lower);

@@ -148,16 +148,15 @@ class Router {
       y += std::ceil(tallest[r]);
       places.row_bottom[r] = y;
     }
-    for (int32_t i = 0; i < g.boxes; ++i) {
-      const int32_t r = g.row[i];
-      places.y[i] = std::floor((places.row_top[r] + places.row_bottom[r] - g.height[i]) / 2);
-    }
+    // Boxes of a row share their top: from this the rows are found again when the boxes come back as anchors.
+    for (int32_t i = 0; i < g.boxes; ++i) places.y[i] = places.row_top[g.row[i]];
   }
 
   double track_y(int32_t gap, int32_t net) const {
     const auto run = std::lower_bound(runs_.begin(), runs_.end(), std::pair(gap, net),
                                       [](const Run& a, const auto& b) { return std::pair(a.gap, a.net) < b; });
-    const double height = gap_height(gap);
+    double height = gap_height(gap);
+    if (fixed && gap == 0 && places.row_top[0] > 0) height = std::min(height, places.row_top[0]);
     const double top = gap > 0 ? places.row_bottom[gap - 1] : places.row_top[0] - height;
     const double bottom = gap < g.rows ? places.row_top[gap] : places.row_bottom[g.rows - 1] + height;
     return top + (bottom - top) * (run->track + 1) / (in_gap_[gap] + 1);
@@ -195,13 +194,18 @@ class Router {
   void trace_loop(int32_t v, std::vector<Point>& line) const {
     const double x = places.x[v] + g.left[v] * 0.75;
     const double outside = places.x[v] + (g.left[v] + g.right[v]) / 2;
+    const int32_t r = g.row[v];
+    const double room_above = r > 0 ? places.row_top[r] - places.row_bottom[r - 1] : places.row_top[r];
+    const double room_below = r + 1 < g.rows ? places.row_top[r + 1] - places.row_bottom[r] : options.margin;
     const double top = top_of(v);
     const double bottom = bottom_of(v);
+    const double up = std::clamp(room_above / 2, 0.0, kLoop);
+    const double down = std::clamp(room_below / 2, 0.0, kLoop);
     line.assign({{x, bottom},
-                 {x, bottom + kLoop},
-                 {outside, bottom + kLoop},
-                 {outside, top - kLoop},
-                 {x, top - kLoop},
+                 {x, bottom + down},
+                 {outside, bottom + down},
+                 {outside, top - up},
+                 {x, top - up},
                  {x, top}});
   }
 

@@ -14,7 +14,7 @@ namespace wb::layout {
 
 struct Places {
   std::vector<double> x;                    // centre lines of the vertices, px
-  std::vector<double> y;                    // tops of the boxes; empty: rows are stacked here and boxes centred in them
+  std::vector<double> y;                    // tops of the boxes; empty: rows are stacked here
   std::vector<double> row_top, row_bottom;  // with `y`
   double wall = 0;                          // with `y`: nothing goes to the left of it
 };
