@@ -12,18 +12,36 @@ from browser.server import CHROMIUM_FLAGS, Server, chromium
 
 # The models that the tests look at: lowered when they are first asked for, kept in the kernel.
 SETUP = """
+import dataclasses
 import torch, workbench as wb
 from networks import build, mtcnn
 torch.set_num_threads(1)
-_lowerings = {}
+DEMO = "workbench.backends.demo:AddMulPartitionerDemo"
+_networks, _lowerings = {}, {}
+
+def network(name):
+    if name not in _networks:
+        one = mtcnn(name[:4]) if name[:4] in ("pnet", "rnet", "onet") else build(name)
+        if name.endswith("_static"):
+            inputs = tuple(value[:1] for value in one.inputs)
+            one = dataclasses.replace(one, inputs=inputs, dynamic_shapes=None)
+        _networks[name] = one
+    return _networks[name]
+
+def fresh(name, **options):
+    one = network(name)
+    shapes, recipe = one.dynamic_shapes, wb.Recipe(**options)
+    return wb.lower(one.model, one.inputs, dynamic_shapes=shapes, recipe=recipe, progress=False)
 
 def lowered(name, **options):
     key = name, repr(options)
     if key not in _lowerings:
-        network = mtcnn(name) if name in ("pnet", "rnet", "onet") else build(name)
-        shapes, recipe = network.dynamic_shapes, wb.Recipe(**options)
-        _lowerings[key] = wb.lower(network.model, network.inputs, dynamic_shapes=shapes, recipe=recipe)
+        _lowerings[key] = fresh(name, **options)
     return _lowerings[key]
+
+def measured(name, repeat=5, **options):
+    one = lowered(name, **options)
+    return one.run(*network(name).inputs, profile=True, repeat=repeat)
 """
 
 

@@ -19,7 +19,12 @@ from browser.server import ROOT, Server
 SCREENSHOTS = ROOT / "out" / "screenshots"
 
 # Console errors that are JupyterLab's own, each with its reason. Nothing of the views belongs here.
-KNOWN_NOISE: dict[str, str] = {}
+KNOWN_NOISE = {
+    "Could not restore the debugger state: Canceled future": (
+        "the debugger panel asks the kernel about every notebook that is opened; closing the notebook before a"
+        " busy kernel answers ends that"
+    ),
+}
 
 _CURRENT = "const panel = jupyterapp.shell.currentWidget;"
 
@@ -149,6 +154,25 @@ class Lab:
         }}"""
         self.page.evaluate(code, index)
 
+    @contextmanager
+    def busy(self, index: int) -> Iterator[None]:
+        """Keep the kernel busy with a cell (made by `waiting`) while the lines inside run."""
+        self.run(index, wait=False)
+        try:
+            yield
+        finally:
+            (self.server.folder / "go").touch()
+            self.page.wait_for_function(
+                "() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+            )
+
+    @property
+    def waiting(self) -> str:
+        """Code of a cell that runs until `busy` ends."""
+        flag = self.server.folder / "go"
+        flag.unlink(missing_ok=True)
+        return f"import pathlib, time\nwhile not pathlib.Path({str(flag)!r}).exists(): time.sleep(0.02)"
+
     def cell(self, index: int = 0) -> Locator:
         """A cell of the open notebook."""
         return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell").nth(index)
@@ -186,9 +210,13 @@ class Lab:
     def theme(self, name: str) -> None:
         """Change the theme: `light` or `dark`."""
         title = f"JupyterLab {name.capitalize()}"
-        self.page.evaluate("(theme) => jupyterapp.commands.execute('apputils:change-theme', {theme})", title)
         wanted = "true" if name == "light" else "false"
+        if self.page.evaluate("document.body.dataset.jpThemeLight") == wanted:
+            return
+        self.page.evaluate("(theme) => jupyterapp.commands.execute('apputils:change-theme', {theme})", title)
         self.page.wait_for_function(f"document.body.dataset.jpThemeLight === '{wanted}'")
+        # Its splash screen fades; JupyterLab throws when two of them meet.
+        self.page.wait_for_function("!document.getElementById('jupyterlab-splash')")
 
     def width(self, pixels: int, height: int = 900) -> None:
         """Change the window's size."""
