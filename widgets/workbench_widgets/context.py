@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from workbench.compare import Comparison
 from workbench.emit import ir
 from workbench.errors import WorkbenchError
+from workbench.inspector.trace import Kind
 from workbench.lowering import Lowering, Run
 from workbench.opened import OpenedProgram
 from workbench.recipe import Recipe
@@ -270,10 +273,15 @@ class Context:
         return made
 
     def close(self) -> None:
-        """Stop listening to the lowering."""
+        """Stop listening to the lowering, and close what views keep."""
         if self._forget is not None:
             self._forget()
             self._forget = None
+        for state in self._states.values():
+            # What a view keeps may have work under way, a run for example.
+            close = getattr(state, "close", None)
+            if close is not None:
+                close()
 
 
 _details: WeakKeyDictionary[Stage, str] = WeakKeyDictionary()
@@ -288,20 +296,19 @@ def _detail(stage: Stage) -> str:
 
 
 def _measured(run: Run | None) -> str:
-    """The time of an execution; a run that is under way has none yet."""
+    """The median time of an execution; a run that is under way has none yet."""
     if run is None:
         return ""
     if run.running:
         return "running"
     if run.trace is None:
         return "not measured"
-    known = _times.get(run)
-    if known is None:
-        known = _times[run] = float(run.summary()["ms"].sum())
-    return f"{known:.3g} ms" if known < 1000 else f"{known / 1000:.3g} s"
-
-
-_times: WeakKeyDictionary[Run, float] = WeakKeyDictionary()
+    events = run.trace.batch().events
+    whole = events[events["kind"] == Kind.EXECUTE]
+    if not len(whole):
+        return "not measured"
+    median = float(np.median(whole["end_ns"] - whole["start_ns"])) / 1e6
+    return f"{median:.3g} ms" if median < 1000 else f"{median / 1000:.3g} s"
 
 
 def _plural(count: int, noun: str) -> str:

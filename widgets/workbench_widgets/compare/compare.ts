@@ -9,11 +9,11 @@ import { HandleIndex } from "../shared/selection.ts";
 import { makeSplit, type Mode, type Split } from "../shared/split.ts";
 import { Table } from "../shared/table.ts";
 import { button, group, select, setOptions, spacer, toggle } from "../shared/toolbar.ts";
-import { cards } from "./cards.ts";
 import { makeGraphs, type GraphMount, type Graphs } from "./graphs.ts";
 import { csv, kindOf, kinds, metrics, nodesOf, others, python, type Metric } from "./model.ts";
 import { columns } from "./rows.ts";
 import { makeScatter, type Scatter } from "./scatter.ts";
+import { totals } from "./totals.ts";
 
 const NARROW = 900;
 const REPEAT = 10;
@@ -26,7 +26,6 @@ export class Compare {
   private readonly totals: HTMLElement;
   private readonly chips: HTMLElement;
   private readonly picture: HTMLElement;
-  private readonly referenceSelect: HTMLSelectElement;
   private readonly metricSelect: HTMLSelectElement;
   private readonly otherSelect: HTMLSelectElement;
   private readonly otherGroup: HTMLElement;
@@ -56,12 +55,9 @@ export class Compare {
     this.other = others(doc)[0]!;
     this.shown = this.metric === "ms" ? "scatter" : "graphs";
     this.split = makeSplit("Border between the table and the picture", 0.58);
-    this.totals = h("div.wb-cards");
+    this.totals = h("div.wb-totals-box");
     this.chips = h("span.wb-toolbar-group", { role: "group", "aria-label": "Rows that are shown" });
     this.picture = h("div.wb-compare-picture");
-    this.referenceSelect = select("Reference: the side that the others are held against", [], "", (value) =>
-      void this.load(Number(value)),
-    );
     this.metricSelect = select("What is compared", [], "", (value) => {
       this.metric = value as Metric;
       this.fill();
@@ -132,7 +128,6 @@ export class Compare {
       h(
         "div.wb-toolbar",
         { role: "toolbar", "aria-label": "Comparison" },
-        group("Reference", this.referenceSelect),
         group("Compare", this.metricSelect),
         this.chips,
         spacer(),
@@ -164,7 +159,7 @@ export class Compare {
     } catch (error) {
       if (this.closed || mine !== this.turn) return;
       showError(this.el, error);
-      this.referenceSelect.value = String(this.doc.reference);
+      this.fill(); // the side that was the reference still is
     }
   }
 
@@ -172,11 +167,12 @@ export class Compare {
   private fill(): void {
     const { doc } = this;
     const sides = doc.sides.map((side, number) => ({ value: String(number), text: side.name }));
-    setOptions(this.referenceSelect, sides, String(doc.reference));
     setOptions(this.otherSelect, sides.filter((side) => Number(side.value) !== doc.reference), String(this.other));
     const titles = { ms: "time", bytes: "bytes written" } as const;
     setOptions(this.metricSelect, metrics(doc).map((name) => ({ value: name, text: titles[name] })), this.metric);
-    this.totals.replaceChildren(...cards(doc, (side) => void this.load(side)));
+    const focused = this.totals.contains(document.activeElement);
+    this.totals.replaceChildren(totals(doc, (side) => void this.load(side)));
+    if (focused) this.totals.querySelector<HTMLElement>("input:checked")?.focus({ preventScroll: true });
     this.chips.replaceChildren(
       ...kinds(doc).map((kind) =>
         toggle(`${kind.title} ${kind.rows}`, `Show rows: ${kind.title.toLowerCase()}`, !this.off.has(kind.name), (on) => {

@@ -1,9 +1,10 @@
 // Two graphs next to each other, coloured by what became of each node.
-import type { CompareDocument } from "../contract.ts";
+import type { CompareDocument, GraphDocument } from "../contract.ts";
 import type { GraphHandle, GraphLayer, GraphOptions, SceneBox } from "../graph/scene.ts";
 import type { Host } from "../shared/host.ts";
 import { h } from "../shared/dom.ts";
 import { errorBox } from "../shared/errors.ts";
+import { HandleIndex } from "../shared/selection.ts";
 import { makeSplit } from "../shared/split.ts";
 import type { Theme } from "../shared/theme.ts";
 import { sideHost } from "./sides.ts";
@@ -21,26 +22,42 @@ export interface Graphs {
 export const CHANGED = "#E69F00";
 export const ONLY = "#009E73";
 
-/** 0 matched, 1 changed, 2 missing elsewhere: the worst of what a box holds. */
-export function statusOf(doc: CompareDocument, side: number): Map<string, number> {
+/**
+ * Of each node of a side's graph: 0 matched, 1 changed, 2 missing elsewhere. What runs inside a delegate has no row
+ * of its own: it is found by what it comes from.
+ */
+export function statusOf(doc: CompareDocument, side: number, graph: GraphDocument): Uint8Array {
   const cells = doc.cells[side]!;
-  const found = new Map<string, number>();
-  for (let at = 0; at < cells.node.length; at++) {
-    found.set(cells.node.get(at), doc.status[cells.node_row[at] ?? -1] ?? 0);
-  }
-  return found;
+  const named = new Map<string, number>();
+  for (let at = 0; at < cells.node.length; at++) named.set(cells.node.get(at), cells.node_row[at] ?? -1);
+  const rows = new HandleIndex(doc.handle_start, doc.handles);
+  const first = new Map<number, number>();
+  cells.handle.forEach((own, at) => first.set(own, cells.first_handle[at] ?? 0));
+  const origins = new HandleIndex(graph.handle_start, graph.handles);
+  return Uint8Array.from({ length: graph.name.length }, (_, node) => {
+    const kind = graph.kind.get(node);
+    if (kind !== "call" && kind !== "delegate" && kind !== "control") return 0;
+    const row = named.get(graph.name.get(node));
+    if (row !== undefined) return doc.status[row] ?? 0;
+    const handles = origins.handles(node).map((handle) => (first.size ? (first.get(handle) ?? 0) : handle));
+    return Math.max(0, ...rows.find(handles).map((found) => doc.status[found] ?? 0));
+  });
 }
 
 function layerOf(doc: CompareDocument, side: number): GraphLayer {
-  const status = statusOf(doc, side);
+  let graph: GraphDocument | null = null;
+  let status = new Uint8Array();
   return {
     under: false,
     draw(pen, scene, transform, theme) {
-      const { name } = scene.document;
+      if (scene.document !== graph) {
+        graph = scene.document;
+        status = statusOf(doc, side, graph) as Uint8Array<ArrayBuffer>;
+      }
       for (const box of scene.boxes) {
         if (box.open) continue;
         let worst = 0;
-        for (const node of box.members()) worst = Math.max(worst, status.get(name.get(node)) ?? 0);
+        for (const node of box.members()) worst = Math.max(worst, status[node] ?? 0);
         if (worst) drawStatus(pen, box, worst, transform.scale, theme);
       }
     },
@@ -108,6 +125,11 @@ export function makeGraphs(host: Host, mount: GraphMount): Graphs {
       const handle = await mount(own, slot, { stage: "lowered", method: doc.method, chrome: false });
       if (closed || mine !== turn) return handle.destroy();
       handles.push({ handle, remove: handle.addLayer(layerOf(doc, side)) });
+      const end = handle.onReady(({ document }) => {
+        const { handles: picked } = own.selection.get();
+        if (picked.length) handle.reveal(new HandleIndex(document.handle_start, document.handles).find(picked));
+        queueMicrotask(() => end()); // only at first: later the graph follows the selection itself
+      });
     } catch (error) {
       slot.replaceChildren(errorBox(error));
     }

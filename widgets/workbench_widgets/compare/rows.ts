@@ -36,17 +36,7 @@ export function columns(doc: CompareDocument, metric: Metric, rows: readonly num
       },
     },
     { name: "nodes", title: "Nodes", text: (place) => nodesOf(doc, at(place)) },
-    { name: "operators", title: "Operators", text: (place) => operatorsOf(doc, at(place)) },
   ];
-  doc.sides.forEach((side, index) => {
-    made.push({
-      name: `${metric}:${index}`,
-      title: `${side.name}: ${title}`,
-      numeric: true,
-      text: (place) => text(valueOf(doc, at(place), index, metric), format),
-      value: (place) => valueOf(doc, at(place), index, metric),
-    });
-  });
   for (const side of others(doc)) {
     const name = doc.sides[side]!.name;
     let most = 0;
@@ -59,7 +49,18 @@ export function columns(doc: CompareDocument, metric: Metric, rows: readonly num
       value: (place) => deltaOf(doc, at(place), side, metric),
       cell: (place) => deltaCell(deltaOf(doc, at(place), side, metric), most, format),
     });
-    if (!hasErrors(doc)) continue;
+  }
+  doc.sides.forEach((side, index) => {
+    made.push({
+      name: `${metric}:${index}`,
+      title: `${side.name}: ${title}`,
+      numeric: true,
+      text: (place) => text(valueOf(doc, at(place), index, metric), format),
+      value: (place) => valueOf(doc, at(place), index, metric),
+    });
+  });
+  for (const side of hasErrors(doc) ? others(doc) : []) {
+    const name = doc.sides[side]!.name;
     made.push(
       {
         name: `sqnr:${side}`,
@@ -78,6 +79,7 @@ export function columns(doc: CompareDocument, metric: Metric, rows: readonly num
     );
   }
   made.push(
+    { name: "operators", title: "Operators", text: (place) => operatorsOf(doc, at(place)) },
     { name: "module", title: "Module", text: (place) => doc.module.get(at(place)) },
     { name: "source", title: "Source", text: (place) => doc.source.get(at(place)) },
   );

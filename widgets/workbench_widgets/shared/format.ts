@@ -43,7 +43,7 @@ export function number(value: number | null): string {
 }
 
 export function percent(share: number | null): string {
-  return share === null || !Number.isFinite(share) ? "–" : `${(100 * share).toFixed(1)} %`;
+  return share === null || !Number.isFinite(share) ? "–" : `${share < 0 ? "−" : ""}${Math.abs(100 * share).toFixed(1)} %`;
 }
 
 /** A difference with its sign. */
