@@ -21,8 +21,8 @@ SCREENSHOTS = ROOT / "out" / "screenshots"
 # Console errors that are JupyterLab's own, each with its reason. Nothing of the views belongs here.
 KNOWN_NOISE = {
     "Could not restore the debugger state: Canceled future": (
-        "the debugger panel asks the kernel about every notebook that is opened; closing the notebook before a"
-        " busy kernel answers ends that"
+        "the debugger panel asks the kernel about every notebook that is opened; closing the notebook before"
+        " a busy kernel answers ends that"
     ),
 }
 
@@ -219,9 +219,18 @@ class Lab:
         self.page.wait_for_function("!document.getElementById('jupyterlab-splash')")
 
     def width(self, pixels: int, height: int = 900) -> None:
-        """Change the window's size."""
-        self.page.set_viewport_size({"width": pixels, "height": height})
+        """Change the window's size so that a view is so many pixels wide."""
+        self.page.set_viewport_size({"width": pixels + 130, "height": height})
         self.page.evaluate("() => { jupyterapp.shell.collapseLeft(); }")
+        for _ in range(2):  # the notebook's margins depend on its width
+            self.frames(2)
+            found = self.page.evaluate(
+                "document.querySelector('.wb-root')?.getBoundingClientRect().width ?? 0"
+            )
+            if not found or abs(found - pixels) < 1:
+                break
+            window = self.page.evaluate("innerWidth")
+            self.page.set_viewport_size({"width": round(window + pixels - found), "height": height})
         self.frames(2)
 
     def frames(self, count: int = 2) -> None:

@@ -36,8 +36,10 @@ def test_view_draws_in_every_look(lab: Lab, name: str) -> None:
 @views
 def test_nothing_of_a_narrow_view_is_cut_off(lab: Lab, name: str) -> None:
     view = lab.show(SUBJECTS[name])
-    lab.width(560)
+    lab.width(480)
     lab.page.wait_for_timeout(200)
+    box = view.bounding_box()
+    assert box is not None and abs(box["width"] - 480) < 2
     assert lab.overflow(view) == []
 
 

@@ -39,7 +39,7 @@ def test_theme_and_width_change(lab: Lab) -> None:
     lab.theme("dark")
     assert lab.page.evaluate("document.body.dataset.jpThemeLight") == "false"
     lab.width(480)
-    assert lab.page.evaluate("innerWidth") == 480
+    assert lab.page.evaluate("innerWidth") == 480 + 130
 
 
 def test_missing_browser_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
