@@ -379,6 +379,14 @@ def test_nodes_inside_branches_are_edited():
     context.close()
 
 
+def test_static_picture_tells_partitions_and_reasons_and_escapes_names(context):
+    call(context, "apply", request(context, "assign", "mul_1", tag="<b>&", backend="AddMulBackendDemo"))
+    made = VIEW.picture(context)
+    assert "&lt;b&gt;&amp;" in made.html and "<b>" not in made.html
+    assert "5 of 7 operators" in made.text and "the backend has no aten.relu" in made.html
+    assert made.html.count("<rect") >= 1 + len(state(context).tags)
+
+
 @pytest.fixture(scope="module")
 def vit():
     network = networks.build("vit_tiny")

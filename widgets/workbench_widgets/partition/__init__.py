@@ -8,6 +8,7 @@ from workbench_widgets.context import Context
 from workbench_widgets.partition.answers import apply, move, preview
 from workbench_widgets.partition.document import partition_document, state_document
 from workbench_widgets.partition.measure import relower
+from workbench_widgets.partition.picture import picture
 from workbench_widgets.view import View
 
 __all__ = ["VIEW"]
@@ -35,5 +36,6 @@ VIEW = View(
     },
     initial=_initial,
     report=_report,
+    picture=picture,
     shows=("partitioned",),
 )
