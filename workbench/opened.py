@@ -13,7 +13,7 @@ from workbench.emit import ir
 from workbench.errors import ExecutionError, SerializationError
 from workbench.run import Runnable
 from workbench.selection import Selection
-from workbench.serialize import read_program
+from workbench.serialize.program_reader import read_parts
 
 __all__ = ["OpenedProgram", "open"]
 
@@ -37,12 +37,14 @@ class OpenedProgram(Runnable):
 
     Attributes:
         program: The program in memory (`workbench.emit.ir.Program`).
+        parts: Where the parts of the file lie (`workbench.serialize.program_reader.Parts`).
         source: Its path or bytes.
     """
 
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
         self.source = source
-        self.program = read_program(source)
+        self.parts = read_parts(source)
+        self.program = self.parts.program
         methods = self.program.methods
         super().__init__(Selection(methods[0].name if methods else None))
 

@@ -151,7 +151,7 @@ def model_of(context: Context) -> Model:
 
 
 def _made(context: Context, program: ir.Program) -> Model:
-    parts = read_parts(_source(context))
+    parts = _parts(context)
     methods = {method.name: _method(context, parts.program, method.name) for method in program.methods}
     found = Model(parts, methods, _named(context, program))
     for name, method in methods.items():
@@ -159,11 +159,11 @@ def _made(context: Context, program: ir.Program) -> Model:
     return found
 
 
-def _source(context: Context) -> Any:
+def _parts(context: Context) -> Parts:
     if context.opened is not None:
-        return context.opened.source
+        return context.opened.parts
     stage: Any = context.stage("program")
-    return stage.serialized.buffer
+    return read_parts(stage.serialized.buffer)
 
 
 def _method(context: Context, program: ir.Program, name: str) -> MethodModel:
