@@ -1,8 +1,8 @@
 """What the graph view draws, asks for and gets.
 
-Rows of a `GraphDocument` are the nodes of one method at one stage, in topological order; control-flow branches and
-the insides of delegates are among them, each in its container. Containers are the modules of the model and three
-kinds of groups.
+Rows of a `GraphDocument` are the nodes of one method at one stage, in topological order; control-flow branches
+and the insides of delegates are among them, each in its container. Containers are the modules of the model, and
+what is like one.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class GraphDocument:
         method: Name of the method.
         name: Of each node.
         op: Operator, or what stands for one.
-        kind: `placeholder` (an input of the method), `parameter`, `buffer`, `constant`, `attribute` (a branch or
-            a blob that a call takes), `memory` (an allocation), `call`, `control` (a call with branches),
+        kind: `placeholder` (an input of the method or of a branch), `parameter`, `buffer`, `constant`,
+            `attribute` (a branch or a blob that a call takes), `call`, `control` (a call with branches),
             `delegate` (the call of a delegate), `output`.
         shape: Sizes, as `(1, 3, 8, 8)`; those of several results separated by semicolons.
         dtype: Element types, as shapes.
@@ -53,8 +53,8 @@ class GraphDocument:
         src: Row of each edge's producer.
         dst: Row of its consumer.
         edge_bytes: Bytes of the tensors that the edge carries.
-        module_parent: Of each container the row of the container around it, -1 for the first, which is the root.
-            A container stands behind its parent.
+        module_parent: Of each container the row of the container around it, -1 for the first, which is the
+            root. A container stands behind its parent.
         module_name: Name within the parent.
         module_path: The whole path, unique, the same in all stages.
         module_type: Class of the module, or the backend of a delegate.

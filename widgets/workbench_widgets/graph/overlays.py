@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from workbench import provenance
 from workbench.inspector import roofline
 from workbench.inspector.names import FRAMEWORK_EVENTS, OVERHEAD_EVENT
 from workbench.run import Run
@@ -186,16 +187,28 @@ def _errors(find: _Finder, document: GraphDocument, run: Run) -> Doubles | None:
         gaps = _gaps[run] = _compare(run)
     if not gaps:
         return None
+    handles = _handles_by_debug(run) if not find.instructions and not find.debugs else {}
     errors = np.full(len(document.name), np.nan)
-    rows_for: Callable[[int, int], list[int]]
-    if find.instructions:
-        rows_for = lambda debug, instruction: find.instructions.get(instruction, [])  # noqa: E731
-    else:
-        rows_for = lambda debug, instruction: find.debugs.get(debug, [])  # noqa: E731
     for debug, instruction, gap in gaps:
-        for row in rows_for(debug, instruction):
+        if find.instructions:
+            rows = find.instructions.get(instruction, [])
+        elif find.debugs:
+            rows = find.debugs.get(debug, [])
+        else:
+            rows = [row for handle in handles.get(debug, ()) for row in find.handles.get(handle, ())]
+        for row in rows:
             errors[row] = gap if math.isnan(errors[row]) else min(errors[row], gap)
     return None if np.isnan(errors).all() else errors
+
+
+def _handles_by_debug(run: Run) -> dict[int, frozenset[int]]:
+    """From debug handles to source handles: exported nodes have no debug handles."""
+    rows = rows_of(run.lowering.edge, run.method)
+    return {
+        node.meta["debug_handle"]: provenance.handles(node)
+        for node in rows.nodes
+        if isinstance(node.meta.get("debug_handle"), int)
+    }
 
 
 def _compare(run: Run) -> list[tuple[int, int, float]]:

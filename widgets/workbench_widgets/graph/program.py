@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import bisect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -42,8 +41,8 @@ def program_document(context: Context, method: str) -> GraphDocument:
     """The graph of a method's instructions.
 
     Args:
-        context: A lowering, whose provenance the instructions get, or an opened program, whose handles are the
-            instructions' numbers plus one.
+        context: A lowering, whose provenance the instructions get, or an opened program, whose handles are
+            the instructions' numbers plus one.
         method: The method.
 
     Raises:
@@ -125,7 +124,7 @@ class Instructions:
             case ir.KernelCall():
                 return self._kernel(instruction)
             case ir.DelegateCall():
-                # The file does not say how many of the arguments are results: those that nothing wrote before.
+                # The file does not say how many arguments are results: those that nothing wrote before.
                 values = [i for i in instruction.args if isinstance(self.method.values[i], ir.Tensor)]
                 return [i for i in values if i in written], [i for i in values if i not in written]
             case ir.Move():
@@ -191,19 +190,19 @@ class _Memory:
         return self.spans[at][1] if at >= 0 and offset < self.spans[at][0] else None
 
 
+_COLUMNS = (
+    *("names", "ops", "kinds", "shapes", "dtypes", "attributes", "sizes", "modules", "sources", "tags"),
+    *("handles", "instructions"),
+)
+
+
 class _Builder:
     """Collects the rows of a method's graph."""
 
     def __init__(self, method: ir.Method, known: Mapping[int, Known] | None) -> None:
         self.method, self.known = method, known
         self.tree = Tree()
-        self.columns: dict[str, list[Any]] = {
-            name: []
-            for name in (
-                "names", "ops", "kinds", "shapes", "dtypes", "attributes", "sizes", "modules", "sources", "tags",
-                "handles", "instructions",
-            )
-        }  # fmt: skip
+        self.columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         self.edges: tuple[list[int], list[int]] = ([], [])
         self.edge_bytes: list[float] = []
         self.writer: dict[int, int] = {}
@@ -214,16 +213,19 @@ class _Builder:
         texts = [tensor_text(self.method.values[index]) for index in values]
         row = len(self.columns["names"])
         entry = {
-            "names": name, "ops": op, "kinds": kind, "attributes": "", "modules": 0, "sources": "", "tags": "",
-            "handles": [], "instructions": -1, "shapes": "; ".join(t[0] for t in texts if t[0]),
-            "dtypes": "; ".join(t[1] for t in texts), "sizes": sum(t[2] for t in texts), **more,
-        }  # fmt: skip
+            **dict(names=name, ops=op, kinds=kind, attributes="", modules=0, sources="", tags="", handles=[]),
+            "instructions": -1,
+            "shapes": "; ".join(text[0] for text in texts if text[0]),
+            "dtypes": "; ".join(text[1] for text in texts),
+            "sizes": sum(text[2] for text in texts),
+            **more,
+        }
         for column, value in entry.items():
             self.columns[column].append(value)
         return row
 
     def read(self, index: int, row: int) -> None:
-        """An edge from what wrote a value, if anything did: numbers in the file and memory at rest have no row."""
+        """An edge from what wrote a value; numbers in the file and memory at rest have no row."""
         value = self.method.values[index]
         source = self.writer.get(index)
         if source is None and isinstance(value, ir.Tensor) and value.allocation is not None:

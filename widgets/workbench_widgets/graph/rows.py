@@ -30,8 +30,8 @@ HIDDEN = frozenset(("parameter", "buffer", "constant", "attribute"))
 class Rows:
     """The rows of a program, collected in topological order.
 
-    A call with branches and the call of a delegate is the last row of a container that holds what it runs: the
-    operands go to the placeholders inside, the inner outputs to the call.
+    A call with branches and the call of a delegate is the last row of a container that holds what it runs:
+    the operands go to the placeholders inside, the inner outputs to the call.
 
     Args:
         program: The program. It is read, not changed.

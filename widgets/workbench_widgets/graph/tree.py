@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -102,8 +103,8 @@ def lift(tree: Tree, module: Ints, src: Ints, dst: Ints) -> tuple[Ints, Ints, In
     """Where each edge runs: the innermost container that holds both ends, and the parts of it that hold them.
 
     Returns:
-        container int32[edges], source int32[edges], target int32[edges]; a part is a node's row, or the number
-        of nodes plus a container's row.
+        container int32[edges], source int32[edges], target int32[edges]; a part is a node's row, or the
+        number of nodes plus a container's row.
     """
     parent = np.array(tree.parents, np.int32)
     depth = np.zeros(len(parent), np.int32)
@@ -208,7 +209,7 @@ def _group(tree: Tree, parts: _Parts, module: Ints, hidden: Any, shape: Any) -> 
         if count <= LIMIT:
             continue
         cuts = _cuts(parts, container, members, nodes, shape, max(2, min(LIMIT, round(count / _GROUP))))
-        for start, end in zip(cuts[:-1], cuts[1:], strict=True):
+        for start, end in itertools.pairwise(cuts):
             made = len(tree) + len(names)
             parents.append(container)
             names.append(f"{tree.paths[container]}/{start}..{end - 1}")
@@ -265,7 +266,7 @@ def _cuts(parts: _Parts, container: int, members: Any, nodes: int, shape: Any, g
 def _append_groups(tree: Tree, parents: list[int], names: list[str]) -> None:
     for name in names:
         path, _, span = name.rpartition("/")
-        tree._append(0, span.replace("..", " – "), f"{path}/{span}", "", "group")
+        tree._append(0, span.replace("..", " to "), f"{path}/{span}", "", "group")
     tree.parents = parents
 
 

@@ -11,9 +11,7 @@ export type { GraphHandle, GraphLayer, GraphOptions, GraphScene, GraphTool, Scen
 
 /** Shows the graph of a stage in an element; see `GraphHandle` for what can be done with it. */
 export async function mount(host: Host, el: HTMLElement, options: GraphOptions = {}): Promise<GraphHandle> {
-  const view = new GraphView(host, el, await loadEngine(), options);
-  void view.load(false);
-  return view;
+  return new GraphView(host, el, await loadEngine(), options);
 }
 
 export default widget((host, el) => mount(host, el));

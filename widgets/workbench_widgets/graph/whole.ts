@@ -25,6 +25,8 @@ import { tip } from "./tip.ts";
 const ROOMY = 760;
 
 export class GraphView implements GraphHandle {
+  /** The first picture is there, or the reason why there is none. */
+  readonly ready: Promise<unknown>;
   private readonly host: Host;
   private readonly frame: HTMLElement;
   private readonly canvas = h("div.wb-graph-canvas");
@@ -39,7 +41,7 @@ export class GraphView implements GraphHandle {
   private readonly details: Details | null;
   private readonly controls: Controls | null;
   private readonly minimap: Minimap | null;
-  private readonly ready = new Set<(scene: GraphScene) => void>();
+  private readonly listeners = new Set<(scene: GraphScene) => void>();
   private readonly ends: (() => void)[] = [];
   private table: Table | null = null;
   private columns: readonly OverlayColumn[] = [];
@@ -82,6 +84,7 @@ export class GraphView implements GraphHandle {
     this.controls = chrome ? this.makeControls(roomy) : null;
     this.minimap = chrome ? new Minimap(this.core.viewport, this.core.categories) : null;
     this.build(roomy);
+    this.ready = this.load(false);
     this.ends.push(
       this.selection.onChange((own) => this.selected(own)),
       host.onChange((kinds) => {
@@ -107,7 +110,7 @@ export class GraphView implements GraphHandle {
     this.table?.destroy();
     this.tooltip.destroy();
     this.core.destroy();
-    this.ready.clear();
+    this.listeners.clear();
     this.frame.remove();
   }
 
@@ -141,9 +144,9 @@ export class GraphView implements GraphHandle {
   }
 
   onReady(listener: (scene: GraphScene) => void): () => void {
-    this.ready.add(listener);
+    this.listeners.add(listener);
     if (this.core.picture) listener(this.core.picture);
-    return () => this.ready.delete(listener);
+    return () => this.listeners.delete(listener);
   }
 
   /** Gets the graph of the stage and shows it; with `keep` things stay where they were. */
@@ -265,7 +268,7 @@ export class GraphView implements GraphHandle {
     this.minimap?.show(picture);
     this.colors.apply();
     this.hits.mark();
-    for (const listener of [...this.ready]) listener(picture);
+    for (const listener of [...this.listeners]) listener(picture);
   }
 
   private hovered(box: PictureBox | null, event: PointerEvent | null): void {
