@@ -2,31 +2,35 @@
 
 Each node of a lowered graph carries the exported nodes that it comes from. Two nodes belong to the same row
 if they share one; so a fused or delegated node stands beside the several nodes that another lowering left
-apart.
+apart. Programs from files, of whose nodes nothing is known, are joined by their instructions: they can be
+compared with other runs of themselves.
 """
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
+import numpy as np
 import pandas as pd
 import torch
-from torch.fx import Node
 
-from workbench import display, provenance
+from workbench import display
 from workbench.errors import WorkbenchError
-from workbench.lowering import Lowering, Run
+from workbench.join import Entry, Inside, Joined, Side, error, join
+from workbench.run import Run, Runnable
 
-__all__ = ["CHANGED", "MATCHED", "Cell", "Comparison", "Row", "compare", "error"]
+__all__ = ["CHANGED", "MATCHED", "Cell", "Comparison", "Entry", "Inside", "Row", "compare", "error"]
 
 MATCHED, CHANGED = "matched", "changed"
 
+Comparable: TypeAlias = Runnable | Run
 
-@dataclass
+
+@dataclass(frozen=True)
 class Cell:
     """What one side has in one row.
 
@@ -34,26 +38,33 @@ class Cell:
         nodes: Its nodes, in topological order.
         milliseconds: Median time of one execution; None where it was not measured.
         value: What the last of the nodes wrote, where the run recorded it.
+        inside: What ran inside a delegate, if its trace tells; its time is part of `milliseconds`.
     """
 
-    nodes: list[Node] = field(default_factory=list)
+    nodes: Sequence[Entry] = ()
     milliseconds: float | None = None
     value: torch.Tensor | None = None
+    inside: Sequence[Inside] = ()
 
     @property
     def operators(self) -> tuple[str, ...]:
         """The nodes' operators."""
-        return tuple(_operator(node) for node in self.nodes)
+        return tuple(node.operator for node in self.nodes)
 
     @property
     def shape(self) -> str:
         """Dtype and sizes of what the last node writes."""
-        return _shape(self.nodes[-1].meta.get("val")) if self.nodes else ""
+        return self.nodes[-1].shape if self.nodes else ""
 
     @property
     def nbytes(self) -> int:
         """Bytes that the nodes write."""
-        return sum(_nbytes(node.meta.get("val")) for node in self.nodes)
+        return sum(node.nbytes for node in self.nodes)
+
+    @property
+    def handles(self) -> frozenset[int]:
+        """Source handles of the nodes, as this side counts them."""
+        return frozenset().union(*(node.handles for node in self.nodes))
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,7 @@ class Row:
 
     Attributes:
         origins: Names of the exported nodes.
+        handles: Their source handles, as the first side counts them; without those that it does not have.
         source: `file:line`, or empty.
         module: Path of the module, or empty.
         status: `matched`, `changed`, or `only in NAME, ...`.
@@ -69,6 +81,7 @@ class Row:
     """
 
     origins: frozenset[str]
+    handles: frozenset[int]
     source: str
     module: str
     status: str
@@ -84,21 +97,62 @@ class Comparison(display.Shown):
         method: The method.
         rows: Groups of nodes that come from the same exported nodes, in the order of the reference.
         table: The same as a table.
-            Columns: status (`matched`, `changed`, `only in NAME, ...`), source, module, then for each side
-            its nodes, operators and bytes (and ms where it was run), and for each side but the first the
-            deltas to the first: `Δ bytes`, `Δ ms`, and where both recorded values `SQNR dB` and `max error`.
+            Columns: status (`matched`, `changed`, `only in NAME, ...`), source, module, handles (as the first
+            side counts them; rows can be selected: `lowering.selection = comparison.table.head(3)`), then for
+            each side its nodes, operators and bytes (and ms where it was run), and for each side but the
+            first the deltas to the first: `Δ bytes`, `Δ ms`, and where both recorded values `SQNR dB` and
+            `max error`.
     """
 
-    def __init__(
-        self, names: Sequence[str], sides: Sequence[Lowering | Run], method: str = "forward"
-    ) -> None:
-        known = [_Side(side, method) for side in sides]
+    def __init__(self, names: Sequence[str], sides: Sequence[Comparable], method: str = "forward") -> None:
         self.names = tuple(names)
         self.sides = tuple(sides)
         self.method = method
-        self.rows = tuple(_rows(self.names, known))
-        ran = [side.ran for side in known]
-        self.table = pd.DataFrame([_record(self.names, ran, row) for row in self.rows])
+        self._joined = join(sides, method)
+        self.rows = tuple(_rows(self.names, self._joined))
+        self.table = pd.DataFrame(_columns(self.names, self._joined.sides, self.rows))
+
+    @cached_property
+    def inside(self) -> pd.DataFrame:
+        """What ran inside delegates, where their traces tell.
+
+        Columns: row (its number in `table`), side, event, ms (None where only values were recorded), handles
+        (as the side counts).
+        """
+        found = [
+            (number, self.names[side], item.name, item.milliseconds, tuple(sorted(item.handles)))
+            for number, row in enumerate(self.rows)
+            for side, cell in sorted(row.cells.items())
+            for item in cell.inside
+        ]
+        return pd.DataFrame(found, columns=["row", "side", "event", "ms", "handles"])
+
+    @cached_property
+    def totals(self) -> pd.DataFrame:
+        """One row per side, by its name, with all that can be added up, and its difference to the first.
+
+        Columns: nodes, bytes (that the nodes write), arena bytes (planned), program bytes (of the file), ms
+        (of one execution; of the rows that were measured), each of them again with `Δ`, and worst SQNR dB
+        (the lowest of all rows; NaN where nothing was compared).
+        """
+        records = [
+            {
+                "nodes": sum(len(row.cells[index].nodes) for row in self.rows if index in row.cells),
+                "bytes": sum(row.cells[index].nbytes for row in self.rows if index in row.cells),
+                "arena bytes": side.arena_bytes,
+                "program bytes": side.program_bytes,
+                "ms": _total(self.table, f"{name}: ms"),
+            }
+            for index, (name, side) in enumerate(zip(self.names, self._joined.sides, strict=True))
+        ]
+        totals = pd.DataFrame(records, index=pd.Index(self.names, name="side"))
+        for column in list(totals.columns):
+            totals[f"Δ {column}"] = totals[column] - totals[column].iloc[0]
+        ratios = [f"{name}: SQNR dB" for name in self.names]
+        totals["worst SQNR dB"] = [
+            float(self.table[ratio].min()) if ratio in self.table else np.nan for ratio in ratios
+        ]
+        return totals
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the comparison as one HTML file; errors as of `Lowering.to_html`."""
@@ -109,7 +163,6 @@ class Comparison(display.Shown):
         rows = []
         for name in self.names:
             present = self.table[self.table[f"{name}: nodes"] != ""]
-            time = f"{name}: ms"
             rows.append(
                 {
                     "side": name,
@@ -118,7 +171,7 @@ class Comparison(display.Shown):
                     "changed": int((present["status"] == CHANGED).sum()),
                     "only here": int((present["status"] == f"only in {name}").sum()),
                     "bytes": int(self.table[f"{name}: bytes"].sum()),
-                    "ms": float(self.table[time].sum()) if time in self.table else None,
+                    "ms": _total(self.table, f"{name}: ms"),
                 }
             )
         return pd.DataFrame(rows)
@@ -132,19 +185,19 @@ class Comparison(display.Shown):
         return summary + str(self.table.to_html(index=False, border=0, max_rows=60, na_rep=""))
 
 
-def compare(
-    *sides: Lowering | Run, names: Sequence[str] | None = None, method: str = "forward"
-) -> Comparison:
+def compare(*sides: Comparable, names: Sequence[str] | None = None, method: str = "forward") -> Comparison:
     """Put lowerings or runs side by side.
 
     Args:
         *sides: At least two, of the same model; the first is the reference. A run adds times, and values
-            where it recorded them.
+            where it recorded them. Programs from files and their runs are compared by instructions: all of
+            them are of the same program, which may be that of a lowering beside them.
         names: What to call them; by default "a", "b", ...
         method: The method to compare.
 
     Raises:
-        WorkbenchError: Fewer than two sides, names that don't fit, or a side without the method.
+        WorkbenchError: Fewer than two sides, names that don't fit, a side without the method, or programs
+            from files of which nothing says how they belong together.
     """
     if len(sides) < 2:
         raise WorkbenchError("a comparison needs at least two lowerings or runs", found=str(len(sides)))
@@ -154,111 +207,72 @@ def compare(
     return Comparison(called, sides, method)
 
 
-class _Side:
-    """The nodes of one lowering by what they come from, with what a run says about them."""
-
-    def __init__(self, side: Lowering | Run, method: str) -> None:
-        self.lowering = side.lowering if isinstance(side, Run) else side
-        if method not in self.lowering.lowered.methods:
-            raise WorkbenchError(
-                f"a side has no method '{method}'", expected=", ".join(self.lowering.lowered.methods)
+def _rows(names: Sequence[str], joined: Joined) -> list[Row]:
+    first = joined.sides[0]
+    relatives = [side for side in joined.sides if side.family is first.family]
+    handles = {name: handle for side in reversed(relatives) for name, handle in side.handles.items()}
+    sources = {name: source for side in reversed(joined.sides) for name, source in side.sources.items()}
+    rows = []
+    for group in joined.groups:
+        cells = {
+            index: Cell(part.nodes, part.milliseconds, part.value, tuple(part.inside))
+            for index, part in group.parts.items()
+        }
+        known = [sources[name] for name in sorted(group.origins) if name in sources]
+        rows.append(
+            Row(
+                origins=frozenset(group.origins),
+                handles=frozenset(handles[name] for name in group.origins if name in handles),
+                source=next((source.source for source in known if source.source), ""),
+                module=next((source.module_path for source in known if source.module_path), ""),
+                status=_status(names, cells),
+                cells=cells,
             )
-        program = self.lowering.lowered._programs[method]
-        sources = provenance.source_map(program)
-        # Names, not numbers: the exported graphs of two sides may count differently.
-        self.names = {source.handle: source.name for source in sources if source.target != source.name}
-        self.sources = {source.name: source for source in sources}
-        self.ran = isinstance(side, Run)
-        self.entries: list[tuple[frozenset[str], Node]] = []
-        for node in provenance.nodes_of(program.graph_module):
-            if node.op == "call_function" and _operator(node) != "getitem":
-                origins = self.origins(provenance.handles(node))
-                self.entries.append((origins or frozenset((f"{id(self)}:{node.name}",)), node))
-        self.events = list(side.events_of(method)) if isinstance(side, Run) else []
-
-    def origins(self, handles: Iterable[int]) -> frozenset[str]:
-        return frozenset(self.names[handle] for handle in handles if handle in self.names)
+        )
+    return rows
 
 
-class _Groups:
-    """Disjoint sets of exported nodes."""
-
-    def __init__(self) -> None:
-        self._parent: dict[str, str] = {}
-
-    def find(self, name: str) -> str:
-        root = name
-        while (parent := self._parent.setdefault(root, root)) != root:
-            root = parent
-        while self._parent[name] != root:
-            self._parent[name], name = root, self._parent[name]
-        return root
-
-    def join(self, names: frozenset[str]) -> str:
-        first, *others = (self.find(name) for name in names)
-        for other in others:
-            self._parent[self.find(other)] = self.find(first)
-        return self.find(first)
-
-
-def _rows(names: Sequence[str], sides: Sequence[_Side]) -> Iterator[Row]:
-    groups = _Groups()
-    for side in sides:
-        for origins, _ in side.entries:
-            groups.join(origins)
-    rows: dict[str, dict[int, Cell]] = {}
-    members: dict[str, set[str]] = {}
-    for index, side in enumerate(sides):
-        for origins, node in side.entries:
-            root = groups.find(next(iter(origins)))
-            rows.setdefault(root, {}).setdefault(index, Cell()).nodes.append(node)
-            members.setdefault(root, set()).update(origins)
-        for event in side.events:
-            _add_event(event, side, groups, rows, index)
-    for root, cells in rows.items():
-        if root in members:
-            yield _row(names, sides, members[root], cells)
-
-
-def _add_event(
-    event: Any, side: _Side, groups: _Groups, rows: Mapping[str, dict[int, Cell]], index: int
-) -> None:
-    """Add an event's time and values to the row of the nodes that it stands for."""
-    origins = side.origins(handle for node in event.nodes for handle in node.source_handles)
-    cell = rows.get(groups.find(min(origins)), {}).get(index) if origins else None
-    if cell is None:
-        return
-    # What runs inside a delegate is part of the time of its call.
-    if event.perf_data is not None and event.delegate_debug_identifier is None:
-        cell.milliseconds = (cell.milliseconds or 0.0) + event.perf_data.p50
-    tensors = [value for value in event.debug_data if isinstance(value, torch.Tensor)]
-    if tensors:
-        cell.value = tensors[-1]
-
-
-def _row(names: Sequence[str], sides: Sequence[_Side], origins: set[str], cells: Mapping[int, Cell]) -> Row:
-    known = [side.sources[name] for side in sides for name in sorted(origins) if name in side.sources]
-    return Row(
-        frozenset(origins),
-        next((source.source for source in known if source.source), ""),
-        next((source.module_path for source in known if source.module_path), ""),
-        _status(names, cells),
-        cells,
-    )
-
-
-def _record(names: Sequence[str], ran: Sequence[bool], row: Row) -> dict[str, Any]:
-    record: dict[str, Any] = {"status": row.status, "source": row.source, "module": row.module}
-    for index, name in enumerate(names):
-        cell = row.cells.get(index, Cell())
-        record[f"{name}: nodes"] = ", ".join(node.name for node in cell.nodes)
-        record[f"{name}: operators"] = ", ".join(cell.operators)
-        record[f"{name}: bytes"] = cell.nbytes
-        if ran[index]:
-            record[f"{name}: ms"] = cell.milliseconds
+def _columns(names: Sequence[str], sides: Sequence[Side], rows: Sequence[Row]) -> dict[str, list[object]]:
+    columns: dict[str, list[object]] = {
+        "status": [row.status for row in rows],
+        "source": [row.source for row in rows],
+        "module": [row.module for row in rows],
+        "handles": [tuple(sorted(row.handles)) for row in rows],
+    }
+    nothing = Cell()
+    cells = [[row.cells.get(index, nothing) for row in rows] for index in range(len(names))]
+    for name, own, side in zip(names, cells, sides, strict=True):
+        columns[f"{name}: nodes"] = [", ".join(node.name for node in cell.nodes) for cell in own]
+        columns[f"{name}: operators"] = [", ".join(cell.operators) for cell in own]
+        columns[f"{name}: bytes"] = [cell.nbytes for cell in own]
+        if side.ran:
+            columns[f"{name}: ms"] = [cell.milliseconds for cell in own]
     for index, name in enumerate(names[1:], start=1):
-        record.update(_deltas(name, row.cells.get(0), row.cells.get(index), ran[0] and ran[index]))
-    return record
+        pairs = list(zip(cells[0], cells[index], strict=True))
+        columns[f"{name}: Δ bytes"] = [
+            other.nbytes - first.nbytes if first.nodes and other.nodes else None for first, other in pairs
+        ]
+        if sides[0].ran and sides[index].ran:
+            columns[f"{name}: Δ ms"] = [
+                None
+                if first.milliseconds is None or other.milliseconds is None
+                else other.milliseconds - first.milliseconds
+                for first, other in pairs
+            ]
+            _add_errors(columns, name, pairs)
+    return columns
+
+
+def _add_errors(columns: dict[str, list[object]], name: str, pairs: Sequence[tuple[Cell, Cell]]) -> None:
+    errors = [
+        error(first.value, other.value)
+        if first.value is not None and other.value is not None and first.value.shape == other.value.shape
+        else None
+        for first, other in pairs
+    ]
+    if any(item is not None for item in errors):
+        columns[f"{name}: SQNR dB"] = [None if item is None else item[0] for item in errors]
+        columns[f"{name}: max error"] = [None if item is None else item[1] for item in errors]
 
 
 def _status(names: Sequence[str], cells: Mapping[int, Cell]) -> str:
@@ -268,58 +282,8 @@ def _status(names: Sequence[str], cells: Mapping[int, Cell]) -> str:
     return MATCHED if same else CHANGED
 
 
-def _deltas(name: str, first: Cell | None, other: Cell | None, ran: bool) -> dict[str, Any]:
-    nbytes, ms = f"{name}: Δ bytes", f"{name}: Δ ms"
-    record: dict[str, Any] = {nbytes: None, **({ms: None} if ran else {})}
-    if first is None or other is None:
-        return record
-    record[nbytes] = other.nbytes - first.nbytes
-    if not ran:
-        return record
-    if first.milliseconds is not None and other.milliseconds is not None:
-        record[ms] = other.milliseconds - first.milliseconds
-    if first.value is not None and other.value is not None and first.value.shape == other.value.shape:
-        record[f"{name}: SQNR dB"], record[f"{name}: max error"] = error(first.value, other.value)
-    return record
-
-
-def error(reference: torch.Tensor, value: torch.Tensor) -> tuple[float, float]:
-    """Signal to noise ratio in dB (infinite where equal), and the largest absolute difference."""
-    wanted, found = reference.double(), value.double()
-    if not wanted.numel():
-        return math.inf, 0.0
-    noise = (found - wanted).square().mean().item()
-    signal = wanted.square().mean().item()
-    ratio = math.inf if noise == 0 else -math.inf if signal == 0 else 10 * math.log10(signal / noise)
-    return ratio, (found - wanted).abs().max().item()
-
-
-def _operator(node: Node) -> str:
-    target = node.target
-    return str(target) if hasattr(target, "_schema") else str(getattr(target, "__name__", target))
-
-
-def _tensors(value: Any) -> Iterator[Any]:
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from _tensors(item)
-    elif hasattr(value, "dtype") and hasattr(value, "shape"):
-        yield value
-
-
-def _shape(value: Any) -> str:
-    return "; ".join(f"{tensor.dtype}{tuple(map(str, tensor.shape))}" for tensor in _tensors(value))
-
-
-def _nbytes(value: Any) -> int:
-    """Bytes of a result; symbolic sizes count with the size of the example input."""
-    total = 0
-    for tensor in _tensors(value):
-        count = tensor.dtype.itemsize
-        for size in tensor.shape:
-            count *= size if isinstance(size, int) else int(size.node.hint or 1)
-        total += count
-    return total
+def _total(table: pd.DataFrame, column: str) -> float | None:
+    return float(table[column].sum()) if column in table else None
 
 
 def _letter(index: int) -> str:

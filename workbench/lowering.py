@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import pandas as pd
 import torch
@@ -17,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 from workbench import display, pipeline, provenance
 from workbench.emit import ir
 from workbench.errors import ExecutionError, RecipeError
-from workbench.inspector import Trace
+from workbench.inspector import Symbols, Trace
 from workbench.recipe import Recipe
 from workbench.run import Run, Runnable, new_trace
 from workbench.selection import Selection
@@ -65,6 +66,23 @@ def lower(
         model, example_inputs, kwargs=kwargs, dynamic_shapes=dynamic_shapes, progress=progress
     )
     return Lowering(pipeline.run(exported, chosen, progress=progress), seconds)
+
+
+class _Read:
+    """What `Symbols` asks of a lowering, without copies of the graphs, which it only reads."""
+
+    def __init__(self, lowering: Lowering, stage: Stage) -> None:
+        self.methods = stage.methods
+        self.debug_handle_map = lowering.debug_handle_map
+        self.delegate_map = lowering.delegate_map
+        self.instruction_id_to_num_outs_map = lowering.instruction_id_to_num_outs_map
+        self._programs = stage._programs
+
+    def exported_program(self, method: str) -> ExportedProgram:
+        return self._programs[method]
+
+
+_symbols: WeakKeyDictionary[Planned, Symbols] = WeakKeyDictionary()
 
 
 def _check_recipe(recipe: Any) -> None:
@@ -317,6 +335,14 @@ class Lowering(Runnable):
             took = f" ({self.seconds[step]:.2f} s)" if step in self.seconds else ""
             parts.append(f"<details><summary>{title}{took}</summary>{display.picture(stage)}</details>")
         return f"<div><p><b>{html.escape(repr(self).strip('<>'))}</b></p>{''.join(parts)}</div>"
+
+    @property
+    def symbols(self) -> Symbols:
+        """From the instructions of the program back to nodes, modules and source lines."""
+        plan = self.plan
+        if plan not in _symbols:
+            _symbols[plan] = Symbols.from_manager(_Read(self, plan), _Read(self, self.edge))
+        return _symbols[plan]
 
     def __repr__(self) -> str:
         steps = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.seconds.items())

@@ -14,7 +14,7 @@ import torch
 from workbench import display, svg
 from workbench.emit import ir
 from workbench.errors import ExecutionError, TraceError
-from workbench.inspector import EventBatch, Inspector, LiveRun, Trace
+from workbench.inspector import Event, EventBatch, Inspector, LiveRun, Symbols, Trace
 from workbench.peer import PeerMethod, PeerSession
 from workbench.runtime import Method, Runtime, TraceSession
 from workbench.selection import Selection, resolve
@@ -243,6 +243,11 @@ class Run(display.Shown):
         return self._origin()
 
     @property
+    def joined(self) -> bool:
+        """Whether it is known what the instructions come from: they are those of a lowering."""
+        return self._origin is not None
+
+    @property
     def inspector(self) -> Inspector:
         """The trace joined with the program; waits for the end of the run.
 
@@ -253,9 +258,8 @@ class Run(display.Shown):
         if self._live is not None:
             self._live.result()
         if self._inspector is None:
-            lowering = None if self._origin is None else self._origin()
-            edge = None if lowering is None else lowering.edge
-            self._inspector = Inspector(trace=trace, program=lowering, edge=edge)
+            symbols = None if self._origin is None else self._origin().symbols
+            self._inspector = Inspector(trace=trace, program=symbols)
         return self._inspector
 
     @property
@@ -272,11 +276,19 @@ class Run(display.Shown):
             return () if event.instruction < 0 else (event.instruction + 1,)
         return tuple(sorted({handle for node in event.nodes for handle in node.source_handles}))
 
-    def events_of(self, method: str) -> Iterator[Any]:
-        """The Inspector's events of a method; none where nothing was recorded."""
+    def events_of(self, method: str, symbols: Symbols | None = None) -> Iterator[Event]:
+        """The Inspector's events of a method; none where nothing was recorded.
+
+        Args:
+            method: The method.
+            symbols: Of a lowering that made this very program, for a run of a file.
+        """
         if self.trace is None:
             return
-        for block in self.inspector.event_blocks:
+        inspector = self.inspector
+        if symbols is not None and inspector.symbols is not symbols:
+            inspector = Inspector(trace=self.trace, program=symbols)
+        for block in inspector.event_blocks:
             if block.name.startswith("Execute") and block.method == method:
                 yield from block.events
 

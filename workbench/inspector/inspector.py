@@ -52,7 +52,8 @@ class Inspector:
         etrecord: An ETRecord, or the path of one.
         debug_buffer: The recorded tensors: a path or their bytes.
         trace: A trace of this process, in place of `etdump` and `debug_buffer`.
-        program: The `ExecutorchProgramManager` of the program that ran, in place of `etrecord`.
+        program: The `ExecutorchProgramManager` of the program that ran, in place of `etrecord`; or its
+            `Symbols`.
         edge: What holds the edge programs before delegation (`exported_program(method)`): the reference
             for intermediate outputs of a delegated `program`.
         source_time_scale: The unit of the recorded times.
@@ -279,7 +280,9 @@ def _symbols(etrecord: ETRecord | None, program: Any, edge: Any) -> Symbols | No
         raise TraceError("the program is given twice", expected="etrecord or program", found="both")
     if etrecord is not None:
         return Symbols.from_etrecord(etrecord)
-    return None if program is None else Symbols.from_manager(program, edge)
+    if program is None or isinstance(program, Symbols):
+        return program
+    return Symbols.from_manager(program, edge)
 
 
 def _from_trace(trace: Trace) -> tuple[ETDump, bytes]:
