@@ -146,6 +146,7 @@ class _ProgramEmitter:
         # Constants in data files keep the names and the values that the model gives them.
         fold = config.fold_weights and config.external_constants is False
         prepare_for_runtime(program, fold_weights=fold, cache=self.folded)
+        DebugHandles()(program, check=False)  # of what those passes added, for profiles
         external = self.external(program)
         SpecPropagation(alignment=planning.alignment)(program, check=False)
         if config.remove_view_copy:

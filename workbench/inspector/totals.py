@@ -122,11 +122,21 @@ class Totals:
             np.zeros(0, np.uint64),
             np.zeros(0, np.int64),
         )
+        self._broken = False
         self._waiting: npt.NDArray[Any] = np.empty(0, EVENT_DTYPE)
+
+    def skip(self) -> None:
+        """Events are missing before the next batch: the execution that they cut in two does not count."""
+        self._waiting = np.empty(0, EVENT_DTYPE)
+        self._broken = True
 
     def add(self, batch: EventBatch) -> Update:
         """Take in the next events of the trace."""
         events = batch.events
+        if self._broken:
+            ends = np.flatnonzero(events["kind"] == Kind.EXECUTE)
+            events = events[ends[0] + 1 :] if len(ends) else events[:0]
+            self._broken = not len(ends)
         if len(self._waiting):
             events = np.concatenate([self._waiting, events])
         ends = np.flatnonzero(events["kind"] == Kind.EXECUTE)

@@ -104,7 +104,7 @@ function allColumns(context: ColumnContext, lines: LineNumbers): LineColumn[] {
     numeric("share", "Share", (line) => lines.of(line).share, percent),
     numeric("cumulative", "Sum", (line) => context.cumulative(line), percent, () => "Share of this line and those above it"),
     numeric("change", "Change", change, (value) => delta(value, percent), (line) => `Before: ${ms(lines.of(line).before)}`),
-    numeric("spread", "Spread", (line) => own(line, (row) => spread(model, row)), percent, () => "p90 − p10, of the median"),
+    numeric("spread", "Spread", (line) => own(line, (row) => spread(model, row)), times, () => "p90 − p10, of the median"),
     numeric("p10", "p10", (line) => own(line, (row) => model.times(row).p10), ms),
     numeric("p90", "p90", (line) => own(line, (row) => model.times(row).p90), ms),
     numeric("mean", "Mean", (line) => own(line, (row) => model.mean[row]!), ms),
@@ -132,6 +132,11 @@ function allColumns(context: ColumnContext, lines: LineNumbers): LineColumn[] {
     },
     text("instruction", "#", (row) => String(document.instruction[row]!)),
   ];
+}
+
+/** A part as percent; what is many times the whole as a multiple. */
+function times(value: number): string {
+  return value < 10 ? percent(value) : Number.isFinite(value) ? `${Math.round(value)} ×` : "–";
 }
 
 /** `vit.py:120` of a whole path. */

@@ -62,7 +62,7 @@ class ProfileDocument:
         values_problem: Why recorded values could not be compared; empty where they were, or where none were
             asked for.
         total_median: Of an execution; None where nothing was measured. The same for the others.
-        name: Node of the graph, or identifier inside the delegate.
+        name: Node of the graph; of a delegate's call the first nodes inside; else what is known of it.
         operator: Operator, or backend of a delegate's call.
         backend: Backend that runs it; `runtime` for kernels.
         module: Path of the module; empty for the root.

@@ -26,9 +26,9 @@ export function columnsOf(durations: ArrayLike<number>, width: number, narrowest
   return { index, width: columns ? Math.min(width / columns, 12) : 0 };
 }
 
-/** From where on an execution counts as an outlier: far beyond the usual spread. */
-export function outlierLimit(median: number, p90: number): number {
-  return median + Math.max(3 * (p90 - median), 0.25 * median);
+/** From where on an execution counts as an outlier. By the fast side: outliers themselves widen the slow one. */
+export function outlierLimit(median: number, p10: number): number {
+  return median + Math.max(5 * (median - p10), 0.5 * median);
 }
 
 export class HistoryStrip {
@@ -101,8 +101,8 @@ export class HistoryStrip {
   }
 
   private limit(): number {
-    const { median, p90 } = this.model.total();
-    return outlierLimit(median, p90);
+    const { median, p10 } = this.model.total();
+    return outlierLimit(median, p10);
   }
 
   private open(column: number): void {
@@ -153,10 +153,10 @@ export class HistoryStrip {
     const { history, historyExecution } = this.model;
     this.columns = columnsOf(history, width);
     this.el.setAttribute("aria-valuemax", String(historyExecution[history.length - 1] ?? 0));
-    const { median, p90 } = this.model.total();
+    const { median } = this.model.total();
     const limit = this.limit();
     // One wild outlier must not make all others flat: what is beyond is cut, and marked.
-    const top = Math.min(Math.max(0, ...this.columns.index.map((at) => history[at]!)), Math.max(2.2 * p90, limit * 1.1));
+    const top = Math.min(Math.max(0, ...this.columns.index.map((at) => history[at]!)), Math.max(2.5 * median, 1.1 * limit));
     const room = height - 5;
     const gap = this.columns.width >= 4 ? 1 : 0;
     this.columns.index.forEach((at, column) => {

@@ -67,6 +67,7 @@ function moduleSpans(instructions: readonly Span[], profile: ProfileDocument): S
     const path = span.rows.length ? profile.module.get(span.rows[0]!) : "";
     return path ? path.split(".") : [];
   });
+  bridge(paths, instructions, profile);
   const shared = common(paths.filter((path) => path.length));
   const depth = Math.min(Math.max(0, ...paths.map((path) => path.length)) - shared, DEEPEST);
   const levels: Span[][] = [];
@@ -92,6 +93,19 @@ function moduleSpans(instructions: readonly Span[], profile: ProfileDocument): S
     levels.push(spans);
   }
   return levels;
+}
+
+/** What nothing is known of (a move, a guard of the runtime) belongs where its neighbours are. */
+function bridge(paths: string[][], instructions: readonly Span[], profile: ProfileDocument): void {
+  const unknown = instructions.map((span) => !span.rows.length || !profile.source.get(span.rows[0]!));
+  paths.forEach((path, index) => {
+    if (path.length || !unknown[index]) return;
+    const before = paths[index - 1] ?? [];
+    const after = paths.slice(index + 1).find((_, at) => !unknown[index + 1 + at]) ?? [];
+    let length = 0;
+    while (length < before.length && before[length] === after[length]) length++;
+    paths[index] = before.slice(0, length);
+  });
 }
 
 /** How many parts all paths begin with, the last part of the shortest left out. */

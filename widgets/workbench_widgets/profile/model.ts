@@ -119,7 +119,7 @@ export class ProfileModel {
     return { median: this.median[row]!, p10: this.p10[row]!, p90: this.p90[row]! };
   }
 
-  /** Milliseconds of all instructions in an execution, on average. */
+  /** Milliseconds of all instructions in an execution: their medians added. */
   sum(): number {
     if (this.whole.version !== this.version) {
       let sum = 0;
@@ -131,10 +131,10 @@ export class ProfileModel {
     return this.whole.sum;
   }
 
-  /** Mean time of a row over all executions, also those in which it did not run. */
+  /** Median time of a row, less where it does not run in each execution. */
   cost(row: number): number {
-    const count = this.count[row]!;
-    return count && this.executions ? (this.mean[row]! * count) / this.executions : 0;
+    const { median } = this.times(row);
+    return median > 0 && this.executions ? (median * this.count[row]!) / this.executions : 0;
   }
 
   /** The part of all time that a row takes; those of all instructions add up to 1. */

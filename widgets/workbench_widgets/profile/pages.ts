@@ -83,6 +83,7 @@ export class Pages {
       this.rows.setColumns(value as ColumnSet);
       if (value === "work" || value === "all") void this.measurePeaks();
     });
+    this.rows.addTools(groups, folds, this.columns);
     this.execution = select("Execution", CHOSEN.map((value) => ({ value, text: value })), "median", (value) => {
       this.which = value;
       void this.loadTimeline();
@@ -94,7 +95,7 @@ export class Pages {
     });
     this.canvas.append(this.timeline.el);
     this.parts = {
-      table: h("div.wb-profile-page", {}, h("div.wb-profile-tools", {}, groups, folds, this.columns), this.rows.el),
+      table: h("div.wb-profile-page", {}, this.rows.el),
       timeline: h(
         "div.wb-profile-page",
         { hidden: true },
@@ -289,7 +290,7 @@ export class Pages {
   // ---- files -----------------------------------------------------------------------------------------------
 
   private exportMenu(): HTMLElement {
-    const menu = h("select.wb-select", { "aria-label": "Save", title: "Save what was measured" });
+    const menu = h("select.wb-select.wb-profile-save", { "aria-label": "Save", title: "Save what was measured" });
     const options = [{ value: "", text: "Save…" }, { value: "csv", text: "CSV of the rows shown" }];
     if (this.host.live) {
       options.push({ value: "perfetto", text: "Timeline for Perfetto (JSON)" }, { value: "etdump", text: "ETDump" });

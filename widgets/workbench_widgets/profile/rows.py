@@ -118,7 +118,9 @@ def _row(
     work = group_work(nodes)
     last = nodes[-1] if nodes else None
     is_call = identifier is None and backend != RUNTIME
-    name = operator if last is None or is_call else last.name
+    name = operator.removeprefix("aten::") if last is None else last.name
+    if is_call and nodes:
+        name = ", ".join(node.name for node in nodes[:3]) + (", …" if len(nodes) > 3 else "")
     if key is None and isinstance(identifier, int) and last is not None:
         operator = last.op  # announced, and not seen yet
     if identifier is not None and str(identifier) != operator:

@@ -91,6 +91,11 @@ export class RowsTable {
     this.table.select(hit.map((line) => this.ids.get(line)!), reveal);
   }
 
+  /** Puts controls beside the filter. */
+  addTools(...tools: Node[]): void {
+    this.el.querySelector(".wb-table-filter")?.prepend(...tools);
+  }
+
   openAll(open: boolean): void {
     if (open) for (const key of groupKeys(this.lines)) this.open.add(key);
     else this.open.clear();
@@ -214,14 +219,22 @@ export class RowsTable {
     this.select(this.picked, false);
   }
 
-  /** Opens modules as long as that leaves few lines, so that the first look shows more than one. */
+  /** Opens the modules that hold more than half of everything, so that the first look shows parts. */
   private openFirst(): void {
-    let lines: readonly Line[] = this.lines;
-    while (lines.length === 1 && lines[0]!.row < 0) {
-      this.open.add(lines[0]!.key);
-      lines = lines[0]!.children;
-    }
+    const whole = this.lines.reduce((sum, line) => sum + this.weight(line), 0);
+    const walk = (lines: readonly Line[]) => {
+      for (const line of lines) {
+        if (line.row >= 0 || this.weight(line) <= whole / 2) continue;
+        this.open.add(line.key);
+        walk(line.children);
+      }
+    };
+    walk(this.lines);
     this.rearrange();
+  }
+
+  private weight(line: Line): number {
+    return this.model.measured ? this.numbers.of(line).time || 0 : line.rows.length;
   }
 
   private key(line: Line, event: KeyboardEvent): boolean {

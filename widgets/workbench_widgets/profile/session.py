@@ -62,6 +62,7 @@ class Watch:
         self.finished = False
         self.document: ProfileDocument | None = None
         self.place: dict[Any, int] = {}
+        self.missed = 0
         self._position = 0
 
     def take(self) -> Update:
@@ -70,6 +71,10 @@ class Watch:
         assert trace is not None
         trace.collect()
         batch = trace.batch(self._position)
+        missed = batch.end - len(batch) - self._position
+        if missed > 0:  # this thread was kept from looking for so long that the trace forgot them
+            self.missed += missed
+            self.totals.skip()
         self._position = batch.end
         update = self.totals.add(batch)
         self.history.add(update.executions, update.durations)
@@ -176,7 +181,7 @@ class ProfileState:
             state=state,
             runtime=watch.run.runtime,
             elapsed=live.elapsed if live is not None else sum(watch.history.all[1]) / 1e3,
-            dropped=0 if trace is None else trace.dropped,
+            dropped=watch.missed + (0 if trace is None else trace.dropped),
             problem=_failure(live.error) if live is not None and live.error is not None else None,
             gaps=gaps,
         )
@@ -348,7 +353,7 @@ def make_batch(watch: Watch, update: Update) -> ProfileBatch:
         run=watch.number,
         executions=watch.totals.executions,
         elapsed=live.elapsed,
-        dropped=watch.run.trace.dropped if watch.run.trace is not None else 0,
+        dropped=watch.missed + (watch.run.trace.dropped if watch.run.trace is not None else 0),
         row=rows,
         count=statistics.count.copy(),
         sum=statistics.sum.copy(),

@@ -2,7 +2,7 @@
 import type { ProfileDocument, TimelineDocument } from "../contract.ts";
 import { h, on } from "../shared/dom.ts";
 import { ms, percent } from "../shared/format.ts";
-import { swatch } from "../shared/palette.ts";
+import { hatchCss, hatchPattern, swatch } from "../shared/palette.ts";
 import type { Theme } from "../shared/theme.ts";
 import { facts, type Tooltip } from "../shared/tooltip.ts";
 import { Viewport, type Transform } from "../shared/viewport.ts";
@@ -37,6 +37,7 @@ export class Timeline {
   private duration = 0;
   private lanes: Lanes = { lanes: [], spans: [] };
   private colours = new Map<string, number>();
+  private readonly patterns = new Map<number, CanvasPattern | null>();
   private selected: ReadonlySet<number> = new Set();
   private cursor: Place | null = null;
   private hovered: Place | null = null;
@@ -128,7 +129,9 @@ export class Timeline {
     this.colours = new Map(order.slice(0, COLOURS).map(([name], index) => [name, index]));
     const entries = [...this.colours].map(([name, index]) => {
       const share = sums.get(name)! / (this.duration || 1);
-      const colour = h("span.wb-swatch", { style: `background:${swatch(index).color}` });
+      const { color, hatch } = swatch(index);
+      const lines = hatchCss(hatch, inkOn(color) === "#000000" ? "rgba(0,0,0,0.5)" : "rgba(255,255,255,0.6)");
+      const colour = h("span.wb-swatch", { style: `background:${lines === "none" ? "" : `${lines},`}${color}` });
       return h("span", {}, colour, `${name} ${percent(share)}`);
     });
     const rest = order.length - this.colours.size;
@@ -236,6 +239,17 @@ export class Timeline {
     const high = (size.width - x) / scale;
     pen.font = `11px ${theme.font}`;
     pen.textBaseline = "middle";
+    const ticks = timeTicks(Math.max(low, 0), Math.min(high, this.duration), Math.max(2, size.width / 90));
+    const places = ticks.map((tick) => ({ text: tick.text, at: Math.round(tick.value * scale + x) + 0.5 }));
+    pen.strokeStyle = theme.border;
+    pen.globalAlpha = 0.6;
+    pen.beginPath();
+    for (const { at } of places) {
+      pen.moveTo(at, RULER - 7);
+      pen.lineTo(at, size.height);
+    }
+    pen.stroke();
+    pen.globalAlpha = 1;
     this.lanes.spans.forEach((spans, lane) => {
       const top = RULER + lane * LANE + y;
       if (top > size.height || top + LANE < RULER) return;
@@ -252,7 +266,12 @@ export class Timeline {
         this.drawSpan(pen, theme, span, Math.max(left, -4), Math.min(edge, size.width + 4), top, { lane, index });
       }
     });
-    this.ruler(pen, theme, size, low, high, scale, x);
+    pen.fillStyle = theme.surface;
+    pen.fillRect(0, 0, size.width, RULER - 7);
+    pen.fillStyle = theme.muted;
+    for (const { text, at } of places) {
+      if (at + pen.measureText(text).width + 4 < size.width) pen.fillText(text, at + 3, 9);
+    }
   }
 
   private drawSpan(pen: CanvasRenderingContext2D, theme: Theme, span: Span, left: number, right: number, top: number, place: Place): void {
@@ -261,6 +280,7 @@ export class Timeline {
     const plain = span.kind === "module" || span.kind === "method";
     pen.fillStyle = plain ? theme.raised : colour === undefined ? "#8a8f98" : swatch(colour).color;
     pen.fillRect(left, top + 1, width, LANE - 3);
+    if (colour !== undefined && width > 8) this.hatch(pen, colour, left, top, width);
     if (span.kind === "inside" && width > 4) {
       // A line below says without colour that this is the inside of a delegate.
       pen.fillStyle = theme.text;
@@ -280,26 +300,21 @@ export class Timeline {
     }
   }
 
-  private isSelected(span: Span): boolean {
-    return span.rows.length === 1 && this.selected.has(span.rows[0]!);
+  /** Says the same as the colour. */
+  private hatch(pen: CanvasRenderingContext2D, colour: number, left: number, top: number, width: number): void {
+    const { color, hatch } = swatch(colour);
+    let pattern = this.patterns.get(colour);
+    if (pattern === undefined) {
+      const ink = inkOn(color) === "#000000" ? "rgba(0,0,0,0.3)" : "rgba(255,255,255,0.35)";
+      this.patterns.set(colour, (pattern = hatchPattern(pen, hatch, ink)));
+    }
+    if (!pattern) return;
+    pen.fillStyle = pattern;
+    pen.fillRect(left, top + 1, width, LANE - 3);
   }
 
-  private ruler(pen: CanvasRenderingContext2D, theme: Theme, size: { width: number; height: number }, low: number, high: number, scale: number, x: number): void {
-    pen.fillStyle = theme.surface;
-    pen.fillRect(0, 0, size.width, RULER - 2);
-    pen.strokeStyle = theme.border;
-    pen.fillStyle = theme.muted;
-    pen.beginPath();
-    for (const tick of timeTicks(Math.max(low, 0), Math.min(high, this.duration), Math.max(2, size.width / 90))) {
-      const at = Math.round(tick.value * scale + x) + 0.5;
-      pen.moveTo(at, RULER - 7);
-      pen.lineTo(at, size.height);
-      const room = pen.measureText(tick.text).width;
-      if (at + room + 4 < size.width) pen.fillText(tick.text, at + 3, 10);
-    }
-    pen.globalAlpha = 0.6;
-    pen.stroke();
-    pen.globalAlpha = 1;
+  private isSelected(span: Span): boolean {
+    return span.rows.length === 1 && this.selected.has(span.rows[0]!);
   }
 }
 

@@ -216,7 +216,8 @@ class ProfileView implements ProfileHandle {
     for (const row of rows) for (const handle of index.handles(row)) handles.add(handle);
     // Rows without handles (moves, jumps) can be marked here, but in no other view.
     this.local = extend ? [...this.local, ...rows] : rows;
-    const node = rows.length === 1 && !extend ? this.model.document.name.get(rows[0]!) : null;
+    const single = rows.length === 1 && !extend && !this.model.inside[rows[0]!]?.length ? rows[0]! : -1;
+    const node = single < 0 ? null : this.model.document.name.get(single);
     this.mine = true;
     this.host.selection.set({ method: this.method, handles: [...handles], node });
     this.mine = false;
