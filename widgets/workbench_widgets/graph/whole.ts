@@ -25,8 +25,11 @@ import { tip } from "./tip.ts";
 const ROOMY = 760;
 
 export class GraphView implements GraphHandle {
+  private first: () => void = () => undefined;
   /** The first picture is there, or the reason why there is none. */
-  readonly ready: Promise<unknown>;
+  readonly ready = new Promise<void>((done) => {
+    this.first = done;
+  });
   private readonly host: Host;
   private readonly frame: HTMLElement;
   private readonly canvas = h("div.wb-graph-canvas");
@@ -84,7 +87,7 @@ export class GraphView implements GraphHandle {
     this.controls = chrome ? this.makeControls(roomy) : null;
     this.minimap = chrome ? new Minimap(this.core.viewport, this.core.categories) : null;
     this.build(roomy);
-    this.ready = this.load(false);
+    void this.load(false);
     this.ends.push(
       this.selection.onChange((own) => this.selected(own)),
       host.onChange((kinds) => {
@@ -168,6 +171,8 @@ export class GraphView implements GraphHandle {
     } catch (error) {
       if (turn === this.turn) showError(this.notes, error);
       return;
+    } finally {
+      this.first();
     }
     await this.loadOverlays(turn);
   }
