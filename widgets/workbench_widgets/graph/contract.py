@@ -1,8 +1,8 @@
 """What the graph view draws, asks for and gets.
 
-Rows of a `GraphDocument` are the nodes of one method at one stage, in topological order; control-flow branches
-and the insides of delegates are among them, each in its container. Containers are the modules of the model, and
-what is like one.
+Rows of a `GraphDocument` are the nodes of one method at one stage, in topological order; control-flow
+branches and the insides of delegates are among them, each in its container. Containers are the modules of the
+model, and what is like one.
 """
 
 from __future__ import annotations

@@ -165,18 +165,18 @@ def _times(find: _Finder, count: int, run: Run) -> Doubles:
             times[row] = (0.0 if math.isnan(times[row]) else times[row]) + ms / len(rows)
 
     inside: dict[int, float] = {}
-    events = [event for event in run.events_of(run.method) if event.perf_data is not None]
-    for event in events:
+    events = [
+        (event, event.perf_data.p50) for event in run.events_of(run.method) if event.perf_data is not None
+    ]
+    for event, ms in events:
         if event.delegate_debug_identifier is not None and (rows := find.inner(event)):
-            ms = event.perf_data.p50
             inside[event.instruction] = inside.get(event.instruction, 0.0) + ms
             add(rows, ms)
-    for event in events:
+    for event, ms in events:
         framework = event.name == OVERHEAD_EVENT or event.name in FRAMEWORK_EVENTS
-        if event.delegate_debug_identifier is not None or event.instruction < 0 or framework:
-            continue
-        # The call of a delegate has what its inside does not account for.
-        add(find.outer(event), max(0.0, event.perf_data.p50 - inside.get(event.instruction, 0.0)))
+        if event.delegate_debug_identifier is None and event.instruction >= 0 and not framework:
+            # The call of a delegate has what its inside does not account for.
+            add(find.outer(event), max(0.0, ms - inside.get(event.instruction, 0.0)))
     return times
 
 

@@ -213,8 +213,13 @@ class _Builder:
         texts = [tensor_text(self.method.values[index]) for index in values]
         row = len(self.columns["names"])
         entry = {
-            **dict(names=name, ops=op, kinds=kind, attributes="", modules=0, sources="", tags="", handles=[]),
+            "names": name,
+            "ops": op,
+            "kinds": kind,
+            "modules": 0,
             "instructions": -1,
+            "handles": [],
+            **dict.fromkeys(("attributes", "sources", "tags"), ""),
             "shapes": "; ".join(text[0] for text in texts if text[0]),
             "dtypes": "; ".join(text[1] for text in texts),
             "sizes": sum(text[2] for text in texts),
