@@ -1,4 +1,4 @@
-"""The memory view: its document against the plan's report, lifetimes read off files, previews against real plans."""
+"""The memory view: documents against reports, lifetimes read off files, previews against real plans."""
 
 from __future__ import annotations
 

@@ -22,8 +22,12 @@ def read(data: memoryview) -> Blob | None:
     Raises:
         SerializationError: It is damaged.
     """
-    if len(data) < _HEADER.size or bytes(data[:4]) != b"WBDM":
+    if bytes(data[:4]) != b"WBDM":
         return None
+    if len(data) < _HEADER.size:
+        raise SerializationError(
+            "the blob ends in its header", expected=f"{_HEADER.size} bytes", found=str(len(data))
+        )
     _, version, values, inputs, outputs, steps, size = _HEADER.unpack_from(data)
     ends = [_HEADER.size, _HEADER.size + values * _VALUE.size]
     ends += [ends[1] + steps * _STEP.size]
