@@ -10,15 +10,15 @@
 namespace wb::layout {
 namespace {
 
-constexpr double kSameRow = 8;     // px between tops of one row, at most
-constexpr double kClosest = 12;    // px between rows that were pushed together, at most
+constexpr double kSameRow = 8;   // px between tops of one row, at most
+constexpr double kClosest = 12;  // px between rows that were pushed together, at most
 
 bool anchored(const Input& input, int32_t i) {
   return !input.anchor_x.empty() && !std::isnan(input.anchor_x[i]) && !std::isnan(input.anchor_y[i]);
 }
 
-// The rows of before, from their tops; -1 for a box without an anchor. Where a whole row is gone, its place is kept free
-// for new boxes: as many rows as fit between the two that are left.
+// The rows of before, from their tops; -1 for a box without an anchor. Where a whole row is gone, its place is kept
+// free for new boxes: as many rows as fit between the two that are left.
 AnchoredRows recover(const Input& input) {
   const auto n = static_cast<int32_t>(input.width.size());
   AnchoredRows rows{std::vector<int32_t>(n, -1), std::vector<bool>(n, false), {}};

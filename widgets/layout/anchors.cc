@@ -166,8 +166,8 @@ class Keeper {
 
   // Chains of dummies, shortest first, each in one straight column.
   void place_lines() {
-    const Csr chains = group(g.vertices(), g.vertices(),
-                             [&](int32_t v) { return g.kind[v] == Kind::kDummy ? g.net[v] : -1; });
+    const Csr chains =
+        group(g.vertices(), g.vertices(), [&](int32_t v) { return g.kind[v] == Kind::kDummy ? g.net[v] : -1; });
     std::vector<int32_t> nets;
     for (int32_t v = 0; v < g.vertices(); ++v) {
       if (!chains[v].empty()) nets.push_back(v);

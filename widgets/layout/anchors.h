@@ -21,9 +21,9 @@ namespace wb::layout {
 [[nodiscard]] bool has_anchors(const Input& input);
 
 struct AnchoredRows {
-  std::vector<int32_t> of;   // row of each box
+  std::vector<int32_t> of;  // row of each box
   std::vector<bool> home;   // of each box: this is the row in which it stood before
-  std::vector<double> top;   // of each row, NaN: between those beside it
+  std::vector<double> top;  // of each row, NaN: between those beside it
 };
 
 [[nodiscard]] AnchoredRows assign_anchored_rows(const Input& input);

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 FLAGS = [
-    *("-target", "wasm32-wasi", "-mexec-model=reactor", "-O2", "-std=c++20", "-fno-exceptions", "-fno-rtti"),
+    *("-target", "wasm32-wasi", "-mexec-model=reactor", "-Os", "-std=c++20", "-fno-exceptions", "-fno-rtti"),
     # As the native module, so that both give the same places.
     "-ffp-contract=off",
     *("-Wall", "-Wextra", "-Werror", "-Wl,--strip-all", "-Wl,-z,stack-size=1048576"),

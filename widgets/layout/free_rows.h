@@ -24,8 +24,7 @@ class FreeRows {
     double low, high;
   };
 
-  [[nodiscard]] double rightward(int32_t first, int32_t last, double x, double left, double right,
-                                 double clear) const;
+  [[nodiscard]] double rightward(int32_t first, int32_t last, double x, double left, double right, double clear) const;
   [[nodiscard]] std::optional<double> leftward(int32_t first, int32_t last, double x, double left, double right,
                                                double clear) const;
 

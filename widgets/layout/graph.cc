@@ -78,7 +78,7 @@ void add_ports(Layered& g, const Input& input) {
 // The greatest span for which the dummies keep within the bound. `forward` is sorted by net, then by span.
 int32_t affordable_span(const Layered& g, const std::vector<int32_t>& forward, int32_t max_span) {
   const auto size = static_cast<int64_t>(g.boxes) + static_cast<int64_t>(g.from.size());
-  const int64_t bound = 4 * size + 1000;
+  const int64_t bound = 2 * size + 1000;
   std::vector<int64_t> more(max_span + 1, 0);  // dummies that a span adds to those of the span before
   int32_t net = -1;
   int32_t before = 1;

@@ -12,35 +12,37 @@ namespace wb::layout {
 namespace {
 
 constexpr int32_t kRounds = 12;
-constexpr double kWidening = 1.6;  // times the widest row, at which columns are cut
+constexpr double kWidening = 2.2;  // times the widest row, at which columns are cut
 
 // What decides which links become straight.
 class Alignment {
  public:
-  // Columns pass at most `most_rows` rows.
-  Alignment(const Layered& graph, int32_t most_rows) : g(graph), most_rows_(most_rows) {
-    std::iota(other_end_.begin(), other_end_.end(), 0);
+  explicit Alignment(const Layered& graph) : g(graph) {
     measure_paths();
     const auto links = static_cast<int32_t>(g.links.size());
-    std::vector<std::pair<int32_t, int32_t>> ranked;  // class, link
-    ranked.reserve(links);
+    ranked_.reserve(links);
     for (int32_t l = 0; l < links; ++l) {
-      if (const int32_t c = rank_of(l); c >= 0) ranked.emplace_back(c, l);
+      if (const int32_t c = rank_of(l); c >= 0) ranked_.emplace_back(c, l);
     }
-    stable_sort(ranked, [&](const auto& a, const auto& b) {
+    stable_sort(ranked_, [&](const auto& a, const auto& b) {
       if (a.first != b.first) return a.first < b.first;
-      if (g.links[a.second].weight != g.links[b.second].weight) {
-        return g.links[a.second].weight > g.links[b.second].weight;
-      }
-      return a.second < b.second;
+      return g.links[a.second].weight > g.links[b.second].weight;
     });
-    for (const auto& entry : ranked) join(g.links[entry.second]);
+  }
+
+  // Columns then pass at most `most_rows` rows.
+  void align(int32_t most_rows) {
+    most_rows_ = most_rows;
+    below.assign(g.vertices(), -1);
+    above.assign(g.vertices(), -1);
+    other_end_.resize(g.vertices());
+    std::iota(other_end_.begin(), other_end_.end(), 0);
+    accepted_.assign(g.rows, {});
+    for (const auto& entry : ranked_) join(g.links[entry.second]);
   }
 
   const Layered& g;
-  // The vertex aligned with in the next and in the previous row; -1: none.
-  std::vector<int32_t> below = std::vector<int32_t>(g.vertices(), -1);
-  std::vector<int32_t> above = below;
+  std::vector<int32_t> below, above;  // the vertex aligned with in the next and the previous row; -1: none
 
  private:
   // Longest paths in boxes, to each vertex and from it; and which vertices belong to a branch of its own: boxes, and
@@ -111,13 +113,13 @@ class Alignment {
     other_end_[bottom] = top;
   }
 
-  int32_t most_rows_;
+  std::vector<std::pair<int32_t, int32_t>> ranked_;  // class, link
   std::vector<int32_t> head_ = std::vector<int32_t>(g.vertices(), 0);
   std::vector<int32_t> tail_ = head_;
-  std::vector<int32_t> other_end_ = head_;  // of the column that ends at a vertex
   std::vector<bool> solid_ = std::vector<bool>(g.vertices(), true);
-  std::vector<std::vector<std::pair<int32_t, int32_t>>> accepted_ =
-      std::vector<std::vector<std::pair<int32_t, int32_t>>>(g.rows + 1);
+  int32_t most_rows_ = 0;
+  std::vector<int32_t> other_end_;                                  // of the column that ends at a vertex
+  std::vector<std::vector<std::pair<int32_t, int32_t>>> accepted_;  // positions of the ends, by the lower row
 };
 
 // Columns with their neighbours in all rows, numbered such that a left neighbour has a lower number.
@@ -264,9 +266,11 @@ std::vector<double> place(const Layered& g, double gap_x) {
   // Tall columns that hinder each other can make a tangled graph many times as wide as its widest row: then the
   // columns are cut, down to single vertices, which need no more than that row.
   int32_t most_rows = std::numeric_limits<int32_t>::max();
+  Alignment alignment(g);
   std::optional<Columns> chosen;
   for (const int32_t next : {16, 4, 1, 0}) {
-    chosen.emplace(g, Alignment(g, most_rows), gap_x);
+    alignment.align(most_rows);
+    chosen.emplace(g, alignment, gap_x);
     if (most_rows == 1 || chosen->width() <= kWidening * chosen->widest_row()) break;
     most_rows = next;
   }

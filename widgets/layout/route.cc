@@ -201,12 +201,8 @@ class Router {
     const double bottom = bottom_of(v);
     const double up = std::clamp(room_above / 2, 0.0, kLoop);
     const double down = std::clamp(room_below / 2, 0.0, kLoop);
-    line.assign({{x, bottom},
-                 {x, bottom + down},
-                 {outside, bottom + down},
-                 {outside, top - up},
-                 {x, top - up},
-                 {x, top}});
+    line.assign(
+        {{x, bottom}, {x, bottom + down}, {outside, bottom + down}, {outside, top - up}, {x, top - up}, {x, top}});
   }
 
   // Leaves out points on a straight line; two always stay.
