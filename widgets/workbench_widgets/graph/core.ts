@@ -64,6 +64,7 @@ export class GraphCore {
       pans: (event) => !this.begins(event),
       maxScale: 3,
     });
+    Object.assign(this.viewport.canvas, { wbGraph: this });
     this.measure = makeMeasure(this.viewport.theme.font);
     this.listen();
   }

@@ -55,6 +55,8 @@ export class Viewport {
     this.canvas.setAttribute("aria-label", options.label);
     Object.assign(this.canvas.style, { display: "block", width: "100%", height: "100%", touchAction: "none" });
     parent.append(this.canvas);
+    // Tests find what is drawn where.
+    Object.assign(this.canvas, { wbViewport: this });
     this.theme = readTheme(parent);
     this.request = throttled(() => this.paint());
     const observer = new ResizeObserver(() => this.resize());
