@@ -39,7 +39,6 @@ def test_requirements_pin_the_torch_of_the_project() -> None:
     assert wanted is not None
     lines = (BINDER / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert wanted[1] in lines
-    assert "--extra-index-url https://download.pytorch.org/whl/cpu" in lines
 
 
 def test_python_of_binder_is_one_that_the_project_supports() -> None:
