@@ -4,6 +4,7 @@ import { shorten } from "../shared/format.ts";
 import { hatchPattern, swatch, type Swatch } from "../shared/palette.ts";
 import type { Theme } from "../shared/theme.ts";
 import type { Box, Transform } from "../shared/viewport.ts";
+import { crossingOf, drawCrossing, type Crossing } from "./border.ts";
 import { Covers, type Cover } from "./boxes.ts";
 import { NONE, type PartitionEditor } from "./editor.ts";
 import { meets, roundLoop, type Hull } from "./hulls.ts";
@@ -12,6 +13,8 @@ const RADIUS = 9;
 /** Below this scale a badge is a dot. */
 const BADGES = 0.35;
 const LABELS = 0.28;
+/** Of more partitions at once what crosses could not be told apart. */
+const MOST_BORDERS = 4;
 
 export class PartitionLayers {
   readonly under: GraphLayer;
@@ -21,6 +24,7 @@ export class PartitionLayers {
   /** The transform of the last drawing: from the world to the canvas. */
   transform: Readonly<Transform> = { scale: 1, x: 0, y: 0 };
   private readonly editor: PartitionEditor;
+  private borders: { key: string; state: unknown; document: unknown; found: Crossing } | null = null;
   private known: { scene: GraphScene; state: unknown; covers: Covers; first: Box } | null = null;
 
   constructor(editor: PartitionEditor) {
@@ -92,8 +96,23 @@ export class PartitionLayers {
       if (cover.left) badge(pen, cover, scale, theme);
       if (scale >= BADGES && cover.rows.some((row) => state.pending[row])) pendingDot(pen, cover.box, theme);
     }
+    const crossing = this.crossing(scene);
+    if (crossing && scale >= LABELS) drawCrossing(pen, scene, crossing, scale, theme);
     this.marks(pen, covers, scale, theme);
     this.answer(pen, scene, scale, theme);
+  }
+
+  /** What crosses the borders of the marked partitions; null where none is marked. */
+  private crossing(scene: GraphScene): Crossing | null {
+    const { editor } = this;
+    const tags = editor.markedTags();
+    if (!tags.length || tags.length > MOST_BORDERS) return null;
+    const key = tags.join("\n");
+    if (this.borders?.key !== key || this.borders.state !== editor.state || this.borders.document !== scene.document) {
+      const found = crossingOf(scene.document, editor, new Set(tags));
+      this.borders = { key, state: editor.state, document: scene.document, found };
+    }
+    return this.borders.found;
   }
 
   /** Name, backend and number of operators, at the upper left corner; the further parts of a tag only the name. */

@@ -217,12 +217,11 @@ export function resultList(editor: PartitionEditor): List {
       }
       const rows = outcome.measures.map((measure) => {
         const { text, kind } = difference(measure);
-        const sign = kind === "better" ? "▼ better" : kind === "worse" ? "▲ worse" : "";
         return h("tr", { title: measure.note || null },
           h("th", { scope: "row" }, measure.name),
           h("td.wb-number", {}, measured(measure, measure.before)),
           h("td.wb-number", {}, measured(measure, measure.after)),
-          h("td.wb-number", { class: `wb-number wb-${kind}` }, text, sign ? h("div.wb-partition-kind", {}, sign.slice(2)) : null),
+          h("td", { class: `wb-number wb-${kind}` }, text, kind === "same" ? null : h("span.wb-partition-kind", {}, ` ${kind}`)),
         );
       });
       const ran = outcome.ran.length ? `ran: ${outcome.ran.join(", ")}` : "nothing had to run again";

@@ -194,8 +194,8 @@ describe("lowering", () => {
     await settled();
     const cells = [...el.querySelectorAll(".wb-partition-result tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
     expect(cells).toEqual([
-      ["Time", "2.00 ms", "1.00 ms", "−1.00 ms (−50 %)better"],
-      ["Program", "1.00 KiB", "2.00 KiB", "+1.00 KiB (+100 %)worse"],
+      ["Time", "2.00 ms", "1.00 ms", "−1.00 ms (−50 %) better"],
+      ["Program", "1.00 KiB", "2.00 KiB", "+1.00 KiB (+100 %) worse"],
       ["SQNR", "exact", "90.0 dB", "–"],
     ]);
     expect(text(".wb-partition-panel")).toContain("Lowered in 0.42 s; ran: partition, lower.");

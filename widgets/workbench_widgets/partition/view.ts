@@ -36,7 +36,7 @@ export async function mount(host: Host, el: HTMLElement, options: PartitionOptio
   const errors = h("div.wb-partition-errors");
   const editor = new PartitionEditor(host, options.method ?? host.about.method, (error) => showError(errors, error));
   const layers = new PartitionLayers(editor);
-  const split = makeSplit("Graph and pane", 0.62);
+  const split = makeSplit("Graph and pane", 0.6);
   const canvas = h("div.wb-partition-graph");
   const status = h("span.wb-partition-status.wb-muted", { role: "status" });
   const say = (text: string) => {
@@ -126,7 +126,10 @@ export async function mount(host: Host, el: HTMLElement, options: PartitionOptio
         nodes.update();
         update();
       }
-      if (parts.has("busy")) update();
+      if (parts.has("busy")) {
+        update();
+        if (editor.outcome && !editor.busy) say(`Lowered in ${editor.outcome.seconds.toFixed(2)} s`);
+      }
       pane.updateEdit();
       if (["documents", "busy", "outcome", "marked"].some((part) => parts.has(part as never))) pane.updateLists();
       if (parts.has("marked") && !nodes.table.el.hidden) nodes.mark();

@@ -47,9 +47,10 @@ export function difference(measure: PartitionMeasure): { text: string; kind: "be
   if (before === null || after === null) return { text: "–", kind: "same" };
   const change = after - before;
   if (change === 0) return { text: "same", kind: "same" };
+  const sign = change > 0 ? "+" : "−";
   const share = before !== 0 && measure.unit !== "dB" && measure.unit !== "count"
-    ? ` (${change > 0 ? "+" : "−"}${percentage(Math.abs((100 * change) / before))} %)` : "";
-  const text = `${delta(change, (value) => measured(measure, value))}${share}`;
+    ? ` (${sign}${percentage(Math.abs((100 * change) / before))} %)` : "";
+  const text = `${sign}${measured(measure, Math.abs(change))}${share}`;
   if (measure.better === "neither") return { text, kind: "same" };
   // Times scatter: a difference below 3 % is none.
   if (measure.unit === "ms" && Math.abs(change) < 0.03 * before) return { text, kind: "same" };
@@ -57,5 +58,6 @@ export function difference(measure: PartitionMeasure): { text: string; kind: "be
 }
 
 function percentage(value: number): string {
+  if (value < 0.05) return "<0.1";
   return value < 10 ? value.toPrecision(2) : value.toFixed(0);
 }
