@@ -102,7 +102,7 @@ class StaticViews:
     def table(self, stage: Stage) -> pd.DataFrame:
         """The rows of a stage."""
         if isinstance(stage, Program):
-            return tables.instruction_table(stage.emitted.program)
+            return _instructions(stage)
         if isinstance(stage, Planned):
             plan: pd.DataFrame = stage.report.table()
             return plan
@@ -236,6 +236,18 @@ def node_table(stage: Stage, method: str = "forward") -> pd.DataFrame:
         )
     columns = ["method", "node", "op", "shape", "dtype", "module", "source", "handles"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _instructions(stage: Program) -> pd.DataFrame:
+    """The instructions, with source handles as long as there is a lowering that knows them."""
+    table = tables.instruction_table(stage.emitted.program)
+    symbols = getattr(stage.owner, "symbols", None)
+    handles: list[tuple[int, ...]] = []
+    for method, chain, index in zip(table["method"], table["chain"], table["index"], strict=True):
+        known = None if symbols is None or chain else symbols.method(method)
+        nodes = [] if known is None else known.resolve(known.handles(index, None))
+        handles.append(tuple(sorted({handle for node in nodes for handle in node.source_handles})))
+    return table.assign(handles=handles)
 
 
 def _with_partition(table: pd.DataFrame, stage: Partitioned) -> pd.DataFrame:

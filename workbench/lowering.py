@@ -234,14 +234,28 @@ class Lowering(Runnable):
 
     def _names(self) -> Iterator[tuple[str, Mapping[str, frozenset[int]]]]:
         """Handles by node name, of the selected method first, and there of the earliest stage."""
-        chosen = self._selection.method
-        methods = sorted(self.methods, key=lambda name: name != chosen)
-        for method in methods:
+        for method in self._methods_first():
             for stage in self._result.stages.values():
                 program = stage._programs.get(method)
                 if program is not None:
                     nodes = provenance.nodes_of(program.graph_module)
                     yield method, {node.name: provenance.handles(node) for node in nodes}
+
+    def _modules(self) -> Iterator[tuple[str, Mapping[str, frozenset[int]]]]:
+        """Handles of the operators of each module, those of the modules in it included."""
+        for method in self._methods_first():
+            found: dict[str, set[int]] = {}
+            program = self.exported._programs[method]
+            for source in provenance.source_map(program):
+                path = source.module_path
+                while path:
+                    found.setdefault(path, set()).add(source.handle)
+                    path = path.rpartition(".")[0]
+            yield method, {path: frozenset(handles) for path, handles in found.items()}
+
+    def _methods_first(self) -> list[str]:
+        chosen = self._selection.method
+        return sorted(self.methods, key=lambda name: name != chosen)
 
     def example_inputs(self, method: str = "forward") -> list[Any]:
         """Inputs that a method can be run with: copies of the example that it was captured with.

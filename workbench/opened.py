@@ -61,8 +61,9 @@ class OpenedProgram(Runnable):
 
     @property
     def instructions(self) -> pd.DataFrame:
-        """One row per instruction."""
-        return tables.instruction_table(self.program)
+        """One row per instruction; by its handle it is selected (see `selection`)."""
+        table = tables.instruction_table(self.program)
+        return table.assign(handles=[(index + 1,) for index in table["index"]])
 
     @property
     def values(self) -> pd.DataFrame:

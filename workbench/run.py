@@ -56,6 +56,10 @@ class Runnable(display.Shown):
         """Handles by the names of nodes, as of `workbench.selection.resolve`."""
         return ()
 
+    def _modules(self) -> Iterable[tuple[str, Mapping[str, frozenset[int]]]]:
+        """The same by the paths of modules."""
+        return ()
+
     def _origin(self) -> Callable[[], Any] | None:
         """What gives the lowering that a run of today has run, also tomorrow; None where there is none."""
         return None
@@ -64,9 +68,9 @@ class Runnable(display.Shown):
     def selection(self) -> Selection:
         """What is selected, the same in all views.
 
-        May be set to source handles, names of nodes of any stage, rows of a table with a column `handles`, or
-        None. Lowerings made from one capture share their selection. In a program from a file, of whose nodes
-        nothing is known, the handle of an instruction is its index plus one.
+        May be set to source handles, names of nodes of any stage, paths of modules, rows of a table with a
+        column `handles`, or None. Lowerings made from one capture share their selection. In a program from a
+        file, of whose nodes nothing is known, the handle of an instruction is its index plus one.
 
         Raises:
             SelectionError: On setting: there is no such node.
@@ -75,7 +79,7 @@ class Runnable(display.Shown):
 
     @selection.setter
     def selection(self, value: Any) -> None:
-        handles, node, method = resolve(value, self._names)
+        handles, node, method = resolve(value, self._names, self._modules)
         self._selection.set(handles, node=node, method=method)
 
     def to_html(self, path: str | os.PathLike[str], *, run: Run | None = None) -> None:

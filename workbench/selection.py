@@ -147,13 +147,17 @@ class Selection:
 Named = Callable[[], Iterable[tuple[str, Mapping[str, frozenset[int]]]]]
 
 
-def resolve(value: Any, named: Named) -> tuple[frozenset[int], str | None, str | None]:
+def resolve(
+    value: Any, named: Named, modules: Named = tuple
+) -> tuple[frozenset[int], str | None, str | None]:
     """What a user gave to be selected, as arguments of `Selection.set`.
 
     Args:
-        value: Handles, names of nodes, one of either, rows of a table with a column `handles`, or None.
+        value: Handles, names of nodes, paths of modules, one of these, rows of a table with a column
+            `handles`, or None.
         named: Gives for each method, and each of its graphs, the handles by the nodes' names; asked only for
             names, in the order of preference.
+        modules: The same for paths of modules; asked where there is no such node.
 
     Returns:
         The handles, the node's name if it is one, and the method if the value says which.
@@ -168,38 +172,36 @@ def resolve(value: Any, named: Named) -> tuple[frozenset[int], str | None, str |
     if hasattr(value, "columns") or (hasattr(value, "index") and hasattr(value, "to_dict")):
         return _of_rows(value)
     if isinstance(value, str):
-        method, handles = _of_name(value, named)
-        return handles, value, method
+        method, handles, node = _of_name(value, named, modules)
+        return handles, node, method
     if not isinstance(value, Iterable):
         return _handles((value,)), None, None
     items = list(value)
     names = [item for item in items if isinstance(item, str)]
     if not names:
         return _handles(items), None, None
-    found = [_of_name(name, named) for name in names]
-    methods = {method for method, _ in found}
+    found = [_of_name(name, named, modules) for name in names]
+    methods = {method for method, _, _ in found}
     if len(methods) > 1:
         raise SelectionError(
             "these nodes are of several methods", expected="one method", found=", ".join(sorted(methods))
         )
     rest = _handles(item for item in items if not isinstance(item, str))
-    return (
-        rest.union(*(handles for _, handles in found)),
-        names[0] if len(items) == 1 else None,
-        methods.pop(),
-    )
+    node = found[0][2] if len(items) == 1 else None
+    return rest.union(*(handles for _, handles, _ in found)), node, methods.pop()
 
 
-def _of_name(name: str, named: Named) -> tuple[str, frozenset[int]]:
+def _of_name(name: str, named: Named, modules: Named) -> tuple[str, frozenset[int], str | None]:
     known: dict[str, None] = {}
-    for method, nodes in named():
-        if name in nodes:
-            return method, nodes[name]
-        known.update(dict.fromkeys(nodes))
+    for ask, node in ((named, name), (modules, None)):
+        for method, handles in ask():
+            if name in handles:
+                return method, handles[name], node
+            known.update(dict.fromkeys(handles))
     near = difflib.get_close_matches(name, known, n=3)
     raise SelectionError(
         f"no stage has a node '{name}'",
-        expected="the name of a node",
+        expected="the name of a node, or the path of a module",
         found=name,
         hint=f"did you mean {' or '.join(near)}?" if near else "the tables of the stages have the names",
     )

@@ -192,6 +192,38 @@ def test_selection_is_set_by_name_handle_and_row() -> None:
     assert lowering.selection.handles
 
 
+def test_module_is_selected_by_its_path() -> None:
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.sigmoid(self.inner(x))
+
+    lowering = wb.lower(Outer().eval(), (torch.randn(2, 4),))
+    table = lowering.exported.table
+    inner = table[table["module"].str.startswith("inner")]
+    lowering.selection = "inner"
+    assert lowering.selection.handles == {handle for handles in inner["handles"] for handle in handles}
+    assert lowering.selection.node is None
+    lowering.selection = ["inner.1", "sigmoid"]
+    assert len(lowering.selection.handles) == 2
+    with pytest.raises(SelectionError, match=r"did you mean inner\.1"):
+        lowering.selection = "inner.7"
+
+
+def test_rows_of_all_stages_lead_to_the_same_nodes(plain: wb.Lowering) -> None:
+    relu = plain.exported.table.query("node == 'relu'").iloc[0]["handles"]
+    for stage in (plain.edge, plain.partitioned, plain.lowered):
+        assert stage.table.query("node == 'relu'").iloc[0]["handles"] == relu
+    assert plain.plan.table.query("tensor == 'relu'").iloc[0]["handles"] == relu
+    instructions = plain.program.table
+    assert instructions[instructions["name"] == "aten::relu.out"].iloc[0]["handles"] == relu
+    rows = plain.run(*plain.example_inputs(), profile=True).table
+    assert rows[rows["event_name"] == "native_call_relu.out"].iloc[0]["handles"] == relu
+
+
 def test_name_of_another_method_is_found() -> None:
     class Two(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
