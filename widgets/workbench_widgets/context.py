@@ -64,7 +64,9 @@ class Context:
         self.shown = "exported"
         self._take(subject)
         self.selection = self._selection()
-        self._forget = self.lowering.on_change(self._relowered) if self.lowering is not None else None
+        self._forget: Callable[[], None] | None = None
+        if isinstance(self.lowering, Lowering):
+            self._forget = self.lowering.on_change(self._relowered)
 
     def _take(self, subject: Any) -> None:
         if isinstance(subject, Lowering):

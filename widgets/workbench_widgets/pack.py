@@ -166,7 +166,7 @@ def _tree(value: Any, hint: Any, where: str, put: Any) -> Any:
     if dataclasses.is_dataclass(hint):
         if type(value) is not hint:
             raise _wrong(where, hint, value)
-        hints = _hints(typing.cast("type[Any]", hint))
+        hints = _hints(typing.cast("Any", hint))
         return {
             item.name: _tree(getattr(value, item.name), hints[item.name], f"{where}.{item.name}", put)
             for item in dataclasses.fields(hint)
@@ -267,7 +267,7 @@ def _parse_fields(kind: type[Any], value: Any, where: str) -> Any:
         raise SerializationError(
             f"`{where}` has a field that is not known", expected=", ".join(fields), found=unknown[0]
         )
-    hints = _hints(kind)
+    hints = _hints(typing.cast("Any", kind))
     made = {name: _parse(hints[name], item, f"{where}.{name}") for name, item in value.items()}
     try:
         return kind(**made)

@@ -113,7 +113,6 @@ export class Compare {
   }
 
   private build(): HTMLElement {
-    this.peer.hidden = !this.host.live || !this.doc.can_add_peer;
     this.split.first.append(this.table.el);
     this.split.second.append(this.picture);
     const copy = button("Copy Python", "Copy the call that makes this comparison", () => {
@@ -166,6 +165,7 @@ export class Compare {
   /** Everything, from the document. */
   private fill(): void {
     const { doc } = this;
+    this.peer.hidden = !this.host.live || !doc.can_add_peer;
     const sides = doc.sides.map((side, number) => ({ value: String(number), text: side.name }));
     setOptions(this.otherSelect, sides.filter((side) => Number(side.value) !== doc.reference), String(this.other));
     const titles = { ms: "time", bytes: "bytes written" } as const;

@@ -86,7 +86,7 @@ class CompareDocument:
         module: Path of the module, or empty.
         handle_start: First of the row's handles, with one entry more than rows.
         handles: Source handles as the first side counts them, ascending for each row.
-        can_add_peer: The first side can be run in ExecuTorch's own runtime and put beside.
+        can_add_peer: No side is a run in ExecuTorch's own runtime yet.
     """
 
     method: str

@@ -18,7 +18,14 @@ from workbench_widgets.context import Context
 from workbench_widgets.graph.contract import GraphDocument
 from workbench_widgets.view import document
 
-__all__ = ["compare_document", "compare_graph", "comparison_of", "first_documents", "report_documents"]
+__all__ = [
+    "compare_document",
+    "compare_graph",
+    "comparison_of",
+    "first_documents",
+    "lowering_of",
+    "report_documents",
+]
 
 _STATUS = {MATCHED: 0, CHANGED: 1}
 
@@ -46,7 +53,7 @@ def compare_document(context: Context, key: str) -> CompareDocument:
     """
     comparison = comparison_of(context)
     reference = _side_number(comparison, key or "0")
-    lowerings = [_lowering(side) for side in comparison.sides]
+    lowerings = [lowering_of(side) for side in comparison.sides]
     known = [_handles(lowering, comparison.method) for lowering in lowerings]
     rows = comparison.rows
     own = [_row_handles(row, lowerings, known) for row in rows]
@@ -66,7 +73,7 @@ def compare_document(context: Context, key: str) -> CompareDocument:
         module=Strings(row.module for row in rows),
         handle_start=start,
         handles=np.array([handle for handles in own for handle in handles], np.int32),
-        can_add_peer=True,
+        can_add_peer=all(_kind(side) != "peer" for side in comparison.sides),
     )
 
 
@@ -82,7 +89,7 @@ def compare_graph(context: Context, key: str) -> GraphDocument:
     """
     comparison = comparison_of(context)
     number, _, rest = key.partition("/")
-    side = Context(_lowering(comparison.sides[_side_number(comparison, number)]))
+    side = Context(lowering_of(comparison.sides[_side_number(comparison, number)]))
     try:
         made: GraphDocument = document(side, "graph", rest)
     finally:
@@ -111,7 +118,8 @@ def _side_number(comparison: Comparison, text: str) -> int:
     return int(text)
 
 
-def _lowering(side: Any) -> Lowering:
+def lowering_of(side: Any) -> Lowering:
+    """What a side is, or is a run of."""
     lowering: Lowering = side.lowering if isinstance(side, Run) else side
     return lowering
 
@@ -124,7 +132,7 @@ def _handles(lowering: Lowering, method: str) -> Mapping[str, int]:
 
 def _row_handles(row: Row, lowerings: Sequence[Lowering], known: Sequence[Mapping[str, int]]) -> list[int]:
     """The handles of a row as the first side counts: also those of nodes that only its relatives have."""
-    found = set()
+    found: set[int] = set()
     for lowering, names in zip(lowerings, known, strict=True):
         if lowering.selection is lowerings[0].selection:
             found.update(names[name] for name in row.origins if name in names)

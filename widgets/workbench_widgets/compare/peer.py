@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from workbench.compare import compare
 from workbench.errors import WorkbenchError
-from workbench.lowering import Run
 from workbench_widgets.compare.contract import PeerAdded, PeerOptions
-from workbench_widgets.compare.document import comparison_of
+from workbench_widgets.compare.document import comparison_of, lowering_of
 from workbench_widgets.context import Context
 
 __all__ = ["add_peer"]
@@ -26,7 +25,7 @@ def add_peer(context: Context, options: PeerOptions) -> PeerAdded:
         )
     comparison = comparison_of(context)
     first, method = comparison.sides[0], comparison.method
-    lowering = first.lowering if isinstance(first, Run) else first
+    lowering = lowering_of(first)
     # Values are compared only where the others recorded theirs.
     values = any(cell.value is not None for row in comparison.rows for cell in row.cells.values())
     run = lowering.run(

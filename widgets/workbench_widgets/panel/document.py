@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from workbench.errors import RecipeError, WorkbenchError
@@ -16,6 +17,7 @@ __all__ = ["first_documents", "recipe_document", "report_documents", "versions"]
 # Above this many nodes in all stages together only the shown stage travels with the widget; the others are
 # asked for when they are shown.
 _MANY_NODES = 6000
+_LOG = logging.getLogger("workbench_widgets")
 _PACKAGES = ("lowering-workbench", "torch", "executorch", "torchao")
 # These show several subjects, or are made of the others.
 _COMPOSED = ("panel", "report", "compare")
@@ -53,6 +55,15 @@ def _parts() -> Iterator[View]:
     return (view for view in all_views().values() if view.name not in _COMPOSED)
 
 
+def _named(name: Callable[[Context], Iterable[tuple[str, str]]], context: Context) -> list[tuple[str, str]]:
+    """The documents that a view names; none where it has nothing to say of this subject."""
+    try:
+        return list(name(context))
+    except WorkbenchError as error:
+        _LOG.debug("a view has no documents of %s: %s", context.shown, error)
+        return []
+
+
 def _stage_documents(context: Context, stages: Iterable[str]) -> list[tuple[str, str]]:
     """What the natural views of some stages, and the graph beside them, need to draw at once."""
     found: dict[tuple[str, str], None] = {}
@@ -60,7 +71,7 @@ def _stage_documents(context: Context, stages: Iterable[str]) -> list[tuple[str,
         at = context.at(stage)
         for view in _parts():
             if view.name == "graph" or stage in view.shows:
-                found.update(dict.fromkeys(view.initial(at)))
+                found.update(dict.fromkeys(_named(view.initial, at)))
     return list(found)
 
 
@@ -75,5 +86,5 @@ def report_documents(context: Context) -> list[tuple[str, str]]:
     """All documents that the views can show without a kernel."""
     found = dict.fromkeys(_stage_documents(context, context.stages))
     for view in _parts():
-        found.update(dict.fromkeys(view.report(context)))
+        found.update(dict.fromkeys(_named(view.report, context)))
     return list(found)
