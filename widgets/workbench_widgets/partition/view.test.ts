@@ -17,6 +17,10 @@ vi.mock("../graph/view.ts", () => ({
       return () => graph.layers--;
     },
     redraw: () => undefined,
+    onReady: (listener: () => void) => {
+      listener();
+      return () => undefined;
+    },
     destroy: () => graph.destroyed++,
   }),
 }));
@@ -241,5 +245,5 @@ it("leaves nothing behind", () => {
   view.destroy();
   expect([graph.layers, graph.destroyed, host.listening]).toEqual([0, 1, 0]);
   expect(el.children).toHaveLength(0);
-  view = { destroy: () => undefined, setMethod: () => undefined };
+  view = { ...view, destroy: () => undefined };
 });

@@ -24,6 +24,10 @@ export interface PartitionOptions {
 
 export interface PartitionHandle {
   destroy(): void;
+  readonly graph: GraphHandle;
+  readonly editor: PartitionEditor;
+  /** The first picture is complete. */
+  readonly ready: Promise<unknown>;
   setMethod(method: string): void;
 }
 
@@ -144,7 +148,7 @@ export async function mount(host: Host, el: HTMLElement, options: PartitionOptio
   observer.observe(frame);
   split.setStacked(frame.clientWidth > 0 && frame.clientWidth < STACKED);
 
-  void editor.load();
+  const loaded = editor.load();
   graph = await mountGraph(host, canvas, { stage: "partitioned", method: editor.method, chrome: false });
   ends.push(graph.addLayer(layers.under), graph.addLayer(layers.over), ...hovering(canvas, graph, editor, layers, tools, tooltip));
   ends.push(on(frame, "keydown", (event) => key(event), { capture: true }));
@@ -172,11 +176,15 @@ export async function mount(host: Host, el: HTMLElement, options: PartitionOptio
     else await editor.apply(editor.request(action));
   };
 
+  const drawn = graph;
   return {
+    graph: drawn,
+    editor,
+    ready: Promise.all([loaded, new Promise<void>((done) => ends.push(drawn.onReady(() => done())))]),
     destroy() {
       observer.disconnect();
       for (const end of ends) end();
-      graph?.destroy();
+      drawn.destroy();
       editor.destroy();
       pane.destroy();
       nodes.table.destroy();
