@@ -10,7 +10,7 @@ export function walk(picture: Picture, from: PictureBox, step: Step): PictureBox
     case "outer":
       return from.parent;
     case "down":
-      return along(picture, from, true);
+      return from.open ? enter(picture, from, true) : along(picture, from, true);
     case "up":
       return along(picture, from, false);
     case "left":
