@@ -23,7 +23,7 @@ from workbench.errors import WorkbenchError
 from workbench.join import Entry, Inside, Joined, Side, error, join
 from workbench.run import Run, Runnable
 
-__all__ = ["CHANGED", "MATCHED", "Cell", "Comparison", "Entry", "Inside", "Row", "compare", "error"]
+__all__ = ["CHANGED", "MATCHED", "Cell", "Comparison", "Entry", "Inside", "Row", "Side", "compare", "error"]
 
 MATCHED, CHANGED = "matched", "changed"
 
@@ -95,6 +95,7 @@ class Comparison(display.Shown):
         names: What the sides are called, the reference first.
         sides: What was compared, in the same order.
         method: The method.
+        known: Of each side its nodes, source handles, sizes and events.
         rows: Groups of nodes that come from the same exported nodes, in the order of the reference.
         table: The same as a table.
             Columns: status (`matched`, `changed`, `only in NAME, ...`), source, module, handles (as the first
@@ -108,9 +109,10 @@ class Comparison(display.Shown):
         self.names = tuple(names)
         self.sides = tuple(sides)
         self.method = method
-        self._joined = join(sides, method)
-        self.rows = tuple(_rows(self.names, self._joined))
-        self.table = pd.DataFrame(_columns(self.names, self._joined.sides, self.rows))
+        joined = join(sides, method)
+        self.known = tuple(joined.sides)
+        self.rows = tuple(_rows(self.names, joined))
+        self.table = pd.DataFrame(_columns(self.names, self.known, self.rows))
 
     @cached_property
     def inside(self) -> pd.DataFrame:
@@ -143,7 +145,7 @@ class Comparison(display.Shown):
                 "program bytes": side.program_bytes,
                 "ms": _total(self.table, f"{name}: ms"),
             }
-            for index, (name, side) in enumerate(zip(self.names, self._joined.sides, strict=True))
+            for index, (name, side) in enumerate(zip(self.names, self.known, strict=True))
         ]
         totals = pd.DataFrame(records, index=pd.Index(self.names, name="side"))
         for column in list(totals.columns):
