@@ -21,6 +21,7 @@ export class EditPane {
   private readonly reveal: (rows: readonly number[]) => void;
   private readonly target: HTMLSelectElement;
   private readonly marked = h("div.wb-partition-marked", { role: "status" });
+  private readonly controls: readonly HTMLElement[];
   private readonly buttons = new Map<Action, { button: HTMLButtonElement; verdict: HTMLElement }>();
   private readonly answer = h("div.wb-partition-answer", { "aria-live": "polite" });
 
@@ -33,13 +34,12 @@ export class EditPane {
       onchange: () => this.choose(),
     });
     const rows = ACTIONS.map((action) => this.row(action));
-    this.el = h(
-      "section.wb-partition-edit", { "aria-label": "Edit" },
+    this.controls = [
       h("label.wb-partition-line", {}, h("span.wb-label", {}, "Target"), this.target),
-      this.marked,
       h("div.wb-partition-actions", {}, ...rows),
-      this.answer,
-    );
+    ];
+    const [line, actions] = this.controls;
+    this.el = h("section.wb-partition-edit", { "aria-label": "Edit" }, line, this.marked, actions, this.answer);
   }
 
   private row(action: Action): HTMLElement {
@@ -80,7 +80,7 @@ export class EditPane {
     const { editor } = this;
     const { state } = editor;
     if (!state) return;
-    this.el.hidden = !editor.editable;
+    for (const part of this.controls) part.hidden = !editor.editable;
     const options = [
       ...state.tags.map((tag) => ({ value: tag.name, text: `${tag.name} (${count(tag.nodes)})` })),
       ...state.backends.map((backend) => ({
@@ -108,7 +108,10 @@ export class EditPane {
     this.marked.replaceChildren(
       ...(marked.length
         ? [h("strong", {}, name ?? ""), h("span.wb-muted", {}, where ? ` in ${where}` : "")]
-        : [h("span.wb-muted", {}, "Select nodes in the graph, then choose what to do with them.")]),
+        : [h("span.wb-muted", {}, 
+            this.editor.editable
+              ? "Select nodes in the graph, then choose what to do with them."
+              : "Select a node to see who runs it, or why it was left behind.")]),
     );
     const reasons = marked.length === 1 && first !== undefined ? (this.editor.reasons.get(first) ?? []) : [];
     if (reasons.length) this.marked.append(reasonList(reasons));

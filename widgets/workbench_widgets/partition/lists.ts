@@ -58,10 +58,14 @@ export function tagList(editor: PartitionEditor, events: ListEvents): List {
     },
     onOpen: (row) => events.reveal(editor.rowsOf(tag(row).name)),
   });
+  const none = h("p.wb-muted.wb-partition-none", {},
+    "No partitions. Choose nodes and assign them to a new one, or give the recipe a partitioner.");
   return {
-    el: table.el,
+    el: h("div.wb-partition-list", {}, none, table.el),
     badge: () => String(editor.state?.tags.length ?? 0),
     update: () => {
+      none.hidden = (editor.state?.tags.length ?? 0) > 0;
+      table.el.hidden = !none.hidden;
       const chosen = new Set(editor.markedTags());
       table.update({ rows: editor.state?.tags.length ?? 0 });
       const rows = (editor.state?.tags ?? []).flatMap((known, row) => (chosen.has(known.name) ? [row] : []));

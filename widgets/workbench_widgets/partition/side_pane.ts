@@ -15,6 +15,7 @@ const TITLES: Readonly<Record<TabName, string>> = {
 
 export class SidePane {
   readonly el: HTMLElement;
+  private readonly editor: PartitionEditor;
   private readonly edit: EditPane;
   private readonly lists: ReadonlyMap<TabName, List>;
   private readonly tabs = new Map<TabName, HTMLButtonElement>();
@@ -22,6 +23,7 @@ export class SidePane {
   private chosen: TabName = "partitions";
 
   constructor(editor: PartitionEditor, events: ListEvents) {
+    this.editor = editor;
     this.edit = new EditPane(editor, events.reveal);
     this.lists = new Map<TabName, List>([
       ["partitions", tagList(editor, events)],
@@ -77,6 +79,8 @@ export class SidePane {
   }
 
   updateLists(): void {
+    // What can't be lowered here has no result to show.
+    this.tabs.get("result")!.hidden = !this.editor.editable && !this.editor.outcome;
     this.titles();
     this.lists.get(this.chosen)!.update();
   }

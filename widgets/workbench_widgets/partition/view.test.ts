@@ -232,7 +232,11 @@ it("can only be read in a report", async () => {
   document.body.append(place);
   const other = await mount(report, place);
   await settled();
-  expect(place.querySelector<HTMLElement>(".wb-partition-edit")!.hidden).toBe(true);
+  expect(place.querySelector<HTMLElement>(".wb-partition-actions")!.hidden).toBe(true);
+  expect(place.querySelector<HTMLElement>('[data-tab="result"]')!.hidden).toBe(true);
+  report.pick([3], "sin");
+  await settled();
+  expect(place.querySelector(".wb-partition-marked")!.textContent).toContain("it has no sin");
   expect(place.querySelector<HTMLElement>(".wb-primary")!.hidden).toBe(true);
   expect(place.querySelector<HTMLElement>('[data-tool="paint"]')!.closest<HTMLElement>("[hidden]")).not.toBeNull();
   expect(place.textContent).toContain("A report");
