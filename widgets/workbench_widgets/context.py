@@ -64,9 +64,7 @@ class Context:
         self.shown = "exported"
         self._take(subject)
         self.selection = self._selection()
-        self._forget: Callable[[], None] | None = None
-        if isinstance(self.lowering, Lowering):
-            self._forget = self.lowering.on_change(self._relowered)
+        self._forget = self._listen()
 
     def _take(self, subject: Any) -> None:
         if isinstance(subject, Lowering):
@@ -99,6 +97,9 @@ class Context:
             self.lowering = of
         elif isinstance(of, OpenedProgram):
             self.opened = of
+
+    def _listen(self) -> Callable[[], None] | None:
+        return None if self.lowering is None else self.lowering.on_change(self._relowered)
 
     def _selection(self) -> Selection:
         if self.lowering is not None:
