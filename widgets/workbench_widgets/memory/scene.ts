@@ -228,8 +228,8 @@ export function hit(
     const first = document.first[row]!;
     if (first > moment + slack.moments) break;
     const from = places.offset[row]!;
-    const dx = Math.max(first - moment, moment - document.last[row]! - 1, 0) / (slack.moments || 1);
-    const dy = Math.max(from - offset, offset - from - document.bytes[row]!, 0) / (slack.bytes || 1);
+    const dx = Math.max(first - moment, moment - document.last[row]! - 1, 0) / Math.max(slack.moments, 1e-9);
+    const dy = Math.max(from - offset, offset - from - document.bytes[row]!, 0) / Math.max(slack.bytes, 1e-9);
     const away = Math.max(dx, dy);
     // Of several that are hit, the last: it lies on top.
     if (away <= 1 && away <= distance) [best, distance] = [row, away];
