@@ -14,12 +14,20 @@ from browser.server import CHROMIUM_FLAGS, Server, chromium
 SETUP = """
 import dataclasses
 import torch, workbench as wb
-from networks import build, mtcnn
+from networks import Network, build, mtcnn
 torch.set_num_threads(1)
 DEMO = "workbench.backends.demo:AddMulPartitionerDemo"
 _networks, _lowerings = {}, {}
 
+class Chain(torch.nn.Module):
+    # Two runs of additions and multiplications with a ReLU between them.
+    def forward(self, x, y):
+        first = (x + y) * y
+        return (first.relu() + x) * y
+
 def network(name):
+    if name == "chain":
+        return Network("chain", Chain(), (torch.randn(2, 8), torch.randn(2, 8)))
     if name not in _networks:
         one = mtcnn(name[:4]) if name[:4] in ("pnet", "rnet", "onet") else build(name)
         if name.endswith("_static"):
