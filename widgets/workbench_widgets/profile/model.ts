@@ -98,9 +98,13 @@ export class ProfileModel {
         this.remember(row, batch.samples[sample * width + at]!);
       }
     }
+    // The document that began the run may have the first of them already.
+    const known = this.historyExecution[this.historyExecution.length - 1] ?? -1;
     batch.recent.forEach((duration, index) => {
+      const execution = batch.first + index * batch.stride;
+      if (execution <= known) return;
       this.history.push(duration);
-      this.historyExecution.push(batch.first + index * batch.stride);
+      this.historyExecution.push(execution);
     });
     this.thin();
     return true;
