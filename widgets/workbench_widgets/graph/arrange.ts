@@ -30,7 +30,10 @@ export interface EngineResult {
 }
 
 /** Where a part of a container was before, relative to the container; null if nobody knows. */
-export type Anchor = (container: number, part: number) => { readonly x: number; readonly y: number } | null;
+export type Anchor = (
+  container: number,
+  part: number,
+) => { readonly x: number; readonly y: number } | null;
 
 export interface PlacedContainer {
   readonly item: number;
@@ -83,12 +86,25 @@ export class Arranger {
       });
       const own = bundles.of(item);
       const layout = this.layout(parts, width, height, own, item, anchor);
-      if (item === model.root) return { item, parts, bundles: own, layout, open, width: layout.width, height: layout.height };
+      if (item === model.root)
+        return {
+          item,
+          parts,
+          bundles: own,
+          layout,
+          open,
+          width: layout.width,
+          height: layout.height,
+        };
       // Room for the title, wherever the content is narrower.
       const title = labels.of(item);
       const needed = measure(title.title, TITLE_SIZE, true) + 44;
       return {
-        item, parts, bundles: own, layout, open,
+        item,
+        parts,
+        bundles: own,
+        layout,
+        open,
         width: Math.max(layout.width, Math.min(needed, 320)),
         height: layout.height + HEADER + PADDING,
       };

@@ -23,7 +23,8 @@ export const CATEGORIES = {
 export type CategoryName = keyof typeof CATEGORIES;
 
 const PRODUCTS = /conv|linear|^mm$|bmm|addmm|matmul|attention|einsum|^dot$|lstm|gru/;
-const REDUCTIONS = /norm|softmax|mean|^sum|pool|amax|amin|^max|^min$|^var|^std|cumsum|^any|^all$|argm|topk|prod/;
+const REDUCTIONS =
+  /norm|softmax|mean|^sum|pool|amax|amin|^max|^min$|^var|^std|cumsum|^any|^all$|argm|topk|prod/;
 const MOVES =
   /view|reshape|permute|transpose|^t$|t_copy|cat$|concat|stack|slice|select|split|chunk|expand|repeat|squeeze|flatten|getitem|clone|copy|alias|^to$|_to_|embedding|gather|index|scatter|pad|roll|flip|unbind|detach|lift|empty|full|zeros|ones|arange|move|free|contiguous/;
 const QUANTIZE = /quantize|fake_quant|choose_qparams/;
@@ -57,7 +58,11 @@ export class Categories {
     const { kind, op, module_kind: groups } = model.document;
     if (item >= model.nodes) {
       const group = groups.get(model.index(item));
-      return group === "delegate" ? "delegate" : group === "control" || group === "branch" ? "control" : null;
+      return group === "delegate"
+        ? "delegate"
+        : group === "control" || group === "branch"
+          ? "control"
+          : null;
     }
     const key = `${kind.codes[item]} ${op.codes[item]}`;
     let known = this.byCode.get(key);

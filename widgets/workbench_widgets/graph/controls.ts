@@ -1,7 +1,15 @@
 // The bar above the graph: stage, method, search, colours, and what to show.
 import { h, unique } from "../shared/dom.ts";
 import type { Host } from "../shared/host.ts";
-import { button, select, setOptions, spacer, toggle, toolbar, type Option } from "../shared/toolbar.ts";
+import {
+  button,
+  select,
+  setOptions,
+  spacer,
+  toggle,
+  toolbar,
+  type Option,
+} from "../shared/toolbar.ts";
 import type { CopyForm } from "./copy.ts";
 
 export interface ControlEvents {
@@ -42,9 +50,14 @@ export class Controls {
   constructor(host: Host, stage: string, method: string, details: boolean, events: ControlEvents) {
     const stages = host.about.stages.filter(({ name }) => name !== "run");
     this.names = stages.map(({ name }) => name);
-    this.titles = new Map(stages.map(({ name, title, detail }) => [name, detail ? `${title}: ${detail}` : title]));
+    this.titles = new Map(
+      stages.map(({ name, title, detail }) => [name, detail ? `${title}: ${detail}` : title]),
+    );
     this.range = h("input.wb-graph-range", {
-      type: "range", min: 0, max: Math.max(0, stages.length - 1), step: 1,
+      type: "range",
+      min: 0,
+      max: Math.max(0, stages.length - 1),
+      step: 1,
       "aria-label": "Stage",
       oninput: () => events.stage(this.names[Number(this.range.value)] ?? stage),
       // Arrow keys belong to the slider here.
@@ -52,13 +65,32 @@ export class Controls {
     });
     this.shown = h("output.wb-graph-stage");
     this.marks = stages.map(({ name, title }) =>
-      h("button.wb-graph-mark", { type: "button", tabindex: -1, onclick: () => events.stage(name), title: this.titles.get(name) ?? "" }, title));
-    this.methods = select("Method", host.about.methods.map((name) => ({ value: name, text: name })), method, events.method);
+      h(
+        "button.wb-graph-mark",
+        {
+          type: "button",
+          tabindex: -1,
+          onclick: () => events.stage(name),
+          title: this.titles.get(name) ?? "",
+        },
+        title,
+      ),
+    );
+    this.methods = select(
+      "Method",
+      host.about.methods.map((name) => ({ value: name, text: name })),
+      method,
+      events.method,
+    );
     this.methods.hidden = host.about.methods.length < 2;
     const problem = unique("problem");
     this.query = h("input.wb-input.wb-graph-query", {
-      type: "search", placeholder: "Search  ( / )", "aria-label": "Search nodes and modules", "aria-describedby": problem,
-      title: "Words that all must match; op:, name:, shape:, dtype:, attributes:, source:, module:, type:, kind:, tag: search one field",
+      type: "search",
+      placeholder: "Search  ( / )",
+      "aria-label": "Search nodes and modules",
+      "aria-describedby": problem,
+      title:
+        "Words that all must match; op:, name:, shape:, dtype:, attributes:, source:, module:, type:, kind:, tag: search one field",
       oninput: () => events.search(this.query.value, this.regex),
       onkeydown: (event: KeyboardEvent) => {
         event.stopPropagation();
@@ -82,22 +114,45 @@ export class Controls {
     copy.classList.add("wb-graph-copy");
     this.tableButton = toggle("Table", "The nodes as a table", false, events.table);
     this.detailsButton = toggle("Details", "Details of the selection", details, events.details);
-    const slider = stages.length > 1
-      ? h("div.wb-graph-stages", { role: "group", "aria-label": "Stage" }, this.range, h("div.wb-graph-marks", { style: `--wb-stages:${stages.length}` }, ...this.marks), this.shown)
-      : null;
+    const slider =
+      stages.length > 1
+        ? h(
+            "div.wb-graph-stages",
+            { role: "group", "aria-label": "Stage" },
+            this.range,
+            h("div.wb-graph-marks", { style: `--wb-stages:${stages.length}` }, ...this.marks),
+            this.shown,
+          )
+        : null;
     this.el = toolbar(
       "Graph",
       slider,
       this.methods,
-      h("span.wb-toolbar-group", { role: "search" }, this.query, expressions,
+      h(
+        "span.wb-toolbar-group",
+        { role: "search" },
+        this.query,
+        expressions,
         button("↑", "Previous hit (Shift+Enter)", () => events.step(-1)),
-        button("↓", "Next hit (Enter)", () => events.step(1)), this.found),
+        button("↓", "Next hit (Enter)", () => events.step(1)),
+        this.found,
+      ),
       this.problem,
-      h("span.wb-toolbar-group", {}, h("span.wb-label", { "aria-hidden": true }, "Colour"), this.colors),
+      h(
+        "span.wb-toolbar-group",
+        {},
+        h("span.wb-label", { "aria-hidden": true }, "Colour"),
+        this.colors,
+      ),
       spacer(),
-      h("span.wb-toolbar-group", {},
+      h(
+        "span.wb-toolbar-group",
+        {},
         toggle("Weights", "Show weights and other constants as boxes", false, events.constants),
-        copy, this.tableButton, this.detailsButton),
+        copy,
+        this.tableButton,
+        this.detailsButton,
+      ),
     );
     this.setStage(stage, method);
   }

@@ -1,4 +1,5 @@
-// The graph on its canvas: what is open, where it is, what the pointer does; without any controls around it.
+// The graph on its canvas: what is open, where it is, what the pointer does; without any controls
+// around it.
 import { on } from "../shared/dom.ts";
 import { Viewport, type Box, type Transform } from "../shared/viewport.ts";
 import { Arranger, type Anchor, type Engine } from "./arrange.ts";
@@ -57,7 +58,8 @@ export class GraphCore {
     this.arranger = new Arranger(engine);
     this.events = events;
     this.viewport = new Viewport(parent, {
-      label: "Graph. Arrow keys walk along edges, Enter opens and closes, Backspace goes to what holds it.",
+      label:
+        "Graph. Arrow keys walk along edges, Enter opens and closes, Backspace goes to what holds it.",
       draw: (pen, transform, _, size) => this.draw(pen, transform, size),
       extent: () => this.picture?.extent ?? { x: 0, y: 0, width: 1, height: 1 },
       home: () => this.overview(),
@@ -76,7 +78,8 @@ export class GraphCore {
     this.viewport.destroy();
   }
 
-  // ---- what is shown ---------------------------------------------------------------------------------------
+  // ---- what is shown
+  // ---------------------------------------------------------------------------------------
 
   /** Shows a graph. With `keep`, things that were there before keep their places and stay open. */
   show(document: GraphDocument, keep: boolean): void {
@@ -102,14 +105,24 @@ export class GraphCore {
   }
 
   private arrange(
-    before: Places | null, anchors: Places | null, fixed: number | null = null, at: { x: number; y: number } | null = null,
+    before: Places | null,
+    anchors: Places | null,
+    fixed: number | null = null,
+    at: { x: number; y: number } | null = null,
   ): void {
     const { model, bundles, labels } = this;
     if (!model || !bundles || !labels) return;
     this.motion?.finish();
     this.motion = null;
     this.hover = this.highlight = null;
-    const placed = this.arranger.arrange(model, bundles, this.state, labels, this.measure, anchors && anchorsOf(model, anchors));
+    const placed = this.arranger.arrange(
+      model,
+      bundles,
+      this.state,
+      labels,
+      this.measure,
+      anchors && anchorsOf(model, anchors),
+    );
     this.picture = new Picture(model, this.state, labels, placed);
     const box = fixed === null ? null : this.picture.box(fixed);
     if (box && at) {
@@ -136,7 +149,10 @@ export class GraphCore {
     viewport.fit();
     if (viewport.transform.scale >= 0.5) return;
     const sight = viewport.visible();
-    const pixels = { width: sight.width * viewport.transform.scale, height: sight.height * viewport.transform.scale };
+    const pixels = {
+      width: sight.width * viewport.transform.scale,
+      height: sight.height * viewport.transform.scale,
+    };
     const scale = Math.min(0.75, Math.max(0.5, (pixels.width - 32) / picture.extent.width));
     const width = pixels.width / scale - 32;
     const first = picture.boxes[0];
@@ -203,12 +219,18 @@ export class GraphCore {
     const around = { x: left, y: top, width: right - left, height: bottom - top };
     const { viewport } = this;
     const sight = viewport.visible();
-    if (around.width > sight.width || around.height > sight.height) viewport.fit(around, 40, viewport.transform.scale);
-    if (viewport.transform.scale < 0.5 && boxes.length === 1) viewport.zoom(0.8 / viewport.transform.scale);
-    viewport.reveal(boxes.length === 1 || around.width < viewport.visible().width ? around : first, 48);
+    if (around.width > sight.width || around.height > sight.height)
+      viewport.fit(around, 40, viewport.transform.scale);
+    if (viewport.transform.scale < 0.5 && boxes.length === 1)
+      viewport.zoom(0.8 / viewport.transform.scale);
+    viewport.reveal(
+      boxes.length === 1 || around.width < viewport.visible().width ? around : first,
+      48,
+    );
   }
 
-  // ---- layers and tools ------------------------------------------------------------------------------------
+  // ---- layers and tools
+  // ------------------------------------------------------------------------------------
 
   addLayer(layer: GraphLayer): () => void {
     this.layers.add(layer);
@@ -235,9 +257,10 @@ export class GraphCore {
   setHover(box: PictureBox | null, event: PointerEvent | null): void {
     if (this.hover !== box) {
       this.hover = box;
-      this.highlight = box && this.picture && this.adjacency && !box.open && box.members().length < 5000
-        ? highlightOf(this.picture, this.adjacency, box.item)
-        : null;
+      this.highlight =
+        box && this.picture && this.adjacency && !box.open && box.members().length < 5000
+          ? highlightOf(this.picture, this.adjacency, box.item)
+          : null;
       this.redraw();
     }
     this.events.hovered(box, event);
@@ -252,8 +275,10 @@ export class GraphCore {
   private listen(): void {
     const { canvas } = this.viewport;
     let down: { x: number; y: number } | null = null;
-    const add = <K extends keyof HTMLElementEventMap>(name: K, action: (event: HTMLElementEventMap[K]) => void) =>
-      this.ends.push(on(canvas, name, action));
+    const add = <K extends keyof HTMLElementEventMap>(
+      name: K,
+      action: (event: HTMLElementEventMap[K]) => void,
+    ) => this.ends.push(on(canvas, name, action));
     add("pointerdown", (event) => {
       down = { x: event.clientX, y: event.clientY };
       canvas.focus({ preventScroll: true });
@@ -292,15 +317,24 @@ export class GraphCore {
     });
   }
 
-  // ---- drawing ---------------------------------------------------------------------------------------------
+  // ---- drawing
+  // ---------------------------------------------------------------------------------------------
 
-  private draw(pen: CanvasRenderingContext2D, transform: Transform, size: { width: number; height: number }): void {
+  private draw(
+    pen: CanvasRenderingContext2D,
+    transform: Transform,
+    size: { width: number; height: number },
+  ): void {
     const { picture } = this;
     if (!picture) return;
     const { theme } = this.viewport;
     this.still.draw(pen, transform, size, (ink) => {
-      const beneath = (pen: CanvasRenderingContext2D) => this.drawLayers(pen, picture, transform, true);
-      const count = paintPicture(ink, picture, transform, this.viewport.visible(), theme, { ...this.style(), beneath });
+      const beneath = (pen: CanvasRenderingContext2D) =>
+        this.drawLayers(pen, picture, transform, true);
+      const count = paintPicture(ink, picture, transform, this.viewport.visible(), theme, {
+        ...this.style(),
+        beneath,
+      });
       ink.save();
       ink.translate(transform.x, transform.y);
       ink.scale(transform.scale, transform.scale);
@@ -311,8 +345,15 @@ export class GraphCore {
     this.events.painted?.(transform);
   }
 
-  private drawLayers(pen: CanvasRenderingContext2D, picture: Picture, transform: Transform, under: boolean): void {
-    const drawers = [...this.layers].filter((layer) => layer.under === under).map((layer) => layer.draw.bind(layer));
+  private drawLayers(
+    pen: CanvasRenderingContext2D,
+    picture: Picture,
+    transform: Transform,
+    under: boolean,
+  ): void {
+    const drawers = [...this.layers]
+      .filter((layer) => layer.under === under)
+      .map((layer) => layer.draw.bind(layer));
     if (!under && this.tool?.draw) drawers.push(this.tool.draw.bind(this.tool));
     for (const draw of drawers) {
       pen.save();
@@ -347,6 +388,8 @@ function anchorsOf(model: GraphModel, places: Places): Anchor {
 }
 
 function moved(places: Places, dx: number, dy: number): Places {
-  const world = new Map([...places.world].map(([key, box]) => [key, { ...box, x: box.x + dx, y: box.y + dy }]));
+  const world = new Map(
+    [...places.world].map(([key, box]) => [key, { ...box, x: box.x + dx, y: box.y + dy }]),
+  );
   return { ...places, world };
 }

@@ -1,4 +1,5 @@
-// Draws bundles: orthogonal lines, thicker for more edges, joined along the borders that they cross.
+// Draws bundles: orthogonal lines, thicker for more edges, joined along the borders that they
+// cross.
 import type { Theme } from "../shared/theme.ts";
 import type { Box } from "../shared/viewport.ts";
 import { OUTSIDE } from "./edges.ts";
@@ -17,7 +18,12 @@ interface Origin {
 }
 
 export function paintEdges(
-  pen: CanvasRenderingContext2D, picture: Picture, sight: Box, scale: number, theme: Theme, style: Style,
+  pen: CanvasRenderingContext2D,
+  picture: Picture,
+  sight: Box,
+  scale: number,
+  theme: Theme,
+  style: Style,
 ): void {
   const { highlight } = style;
   const widths = new Map<number, Path2D>();
@@ -38,16 +44,20 @@ export function paintEdges(
       const points = layout.points.subarray(2 * start, 2 * end);
       if (points.length < 4 || !inSight(points, origin, sight, scale)) return;
       const arrow = bundle.to !== OUTSIDE && !wiring.placed.open.has(bundle.to);
-      if (lit?.incoming?.has(at)) special.push(() => lone(pen, points, origin, "#0072B2", [], scale, arrow, sight));
-      else if (lit?.outgoing?.has(at)) special.push(() => lone(pen, points, origin, "#D55E00", [6, 3], scale, arrow, sight));
+      if (lit?.incoming?.has(at))
+        special.push(() => lone(pen, points, origin, "#0072B2", [], scale, arrow, sight));
+      else if (lit?.outgoing?.has(at))
+        special.push(() => lone(pen, points, origin, "#D55E00", [6, 3], scale, arrow, sight));
       else {
-        const width = scale < ARROWS ? 1 : Math.min(4, 1 + Math.round(Math.log2(bundle.count)) * 0.5);
+        const width =
+          scale < ARROWS ? 1 : Math.min(4, 1 + Math.round(Math.log2(bundle.count)) * 0.5);
         let path = widths.get(width);
         if (!path) widths.set(width, (path = new Path2D()));
         trace(path, points, origin, scale < ARROWS ? 0 : CORNER, sight);
         if (arrow && scale >= ARROWS) head(arrows, points, origin);
       }
-      if (bundle.count > 1 && scale >= COUNTS && bundle.from !== OUTSIDE && bundle.to !== OUTSIDE) counts.push({ ...middle(points, origin), text: `×${bundle.count}` });
+      if (bundle.count > 1 && scale >= COUNTS && bundle.from !== OUTSIDE && bundle.to !== OUTSIDE)
+        counts.push({ ...middle(points, origin), text: `×${bundle.count}` });
     });
     if (wiring.owner && scale >= 0.1) join(widths, wiring, origin);
   }
@@ -79,20 +89,39 @@ function inSight(points: Float32Array, origin: Origin, sight: Box, scale: number
   }
   if (Math.max(right - left, bottom - top) * scale < SHORTEST) return false;
   const [x, y] = [origin.x + left, origin.y + top];
-  return x <= sight.x + sight.width && y <= sight.y + sight.height && origin.x + right >= sight.x && origin.y + bottom >= sight.y;
+  return (
+    x <= sight.x + sight.width &&
+    y <= sight.y + sight.height &&
+    origin.x + right >= sight.x &&
+    origin.y + bottom >= sight.y
+  );
 }
 
 const CORNER = 4;
 
-/** Adds a polyline with round corners; of what is out of sight nothing, for stroking it takes as long. */
-function trace(path: Path2D | CanvasRenderingContext2D, points: Float32Array, { x, y }: Origin, corner: number, sight: Box): void {
+/**
+ * Adds a polyline with round corners; of what is out of sight nothing, for stroking it takes as
+ * long.
+ */
+function trace(
+  path: Path2D | CanvasRenderingContext2D,
+  points: Float32Array,
+  { x, y }: Origin,
+  corner: number,
+  sight: Box,
+): void {
   const [left, top] = [sight.x - x, sight.y - y];
   const [right, bottom] = [left + sight.width, top + sight.height];
   const last = points.length - 2;
   let down = false;
   for (let at = 2; at <= last; at += 2) {
     const [ax, ay, bx, by] = [points[at - 2]!, points[at - 1]!, points[at]!, points[at + 1]!];
-    if (Math.max(ax, bx) < left || Math.min(ax, bx) > right || Math.max(ay, by) < top || Math.min(ay, by) > bottom) {
+    if (
+      Math.max(ax, bx) < left ||
+      Math.min(ax, bx) > right ||
+      Math.max(ay, by) < top ||
+      Math.min(ay, by) > bottom
+    ) {
       down = false;
       continue;
     }
@@ -100,7 +129,11 @@ function trace(path: Path2D | CanvasRenderingContext2D, points: Float32Array, { 
     down = true;
     if (at < last && corner > 0) {
       const [cx, cy] = [points[at + 2]!, points[at + 3]!];
-      const radius = Math.min(corner, (Math.abs(bx - ax) + Math.abs(by - ay)) / 2, (Math.abs(cx - bx) + Math.abs(cy - by)) / 2);
+      const radius = Math.min(
+        corner,
+        (Math.abs(bx - ax) + Math.abs(by - ay)) / 2,
+        (Math.abs(cx - bx) + Math.abs(cy - by)) / 2,
+      );
       if (radius > 0.5) {
         path.arcTo(bx + x, by + y, cx + x, cy + y, radius);
         continue;
@@ -123,7 +156,14 @@ function head(path: Path2D | CanvasRenderingContext2D, points: Float32Array, ori
 }
 
 function lone(
-  pen: CanvasRenderingContext2D, points: Float32Array, origin: Origin, color: string, dash: number[], scale: number, arrow: boolean, sight: Box,
+  pen: CanvasRenderingContext2D,
+  points: Float32Array,
+  origin: Origin,
+  color: string,
+  dash: number[],
+  scale: number,
+  arrow: boolean,
+  sight: Box,
 ): void {
   pen.save();
   pen.strokeStyle = pen.fillStyle = color;
@@ -145,7 +185,8 @@ function middle(points: Float32Array, origin: Origin): Origin {
   let best = 0;
   let length = -1;
   for (let at = 2; at < points.length; at += 2) {
-    const own = Math.abs(points[at]! - points[at - 2]!) + Math.abs(points[at + 1]! - points[at - 1]!);
+    const own =
+      Math.abs(points[at]! - points[at - 2]!) + Math.abs(points[at + 1]! - points[at - 1]!);
     if (own > length) [best, length] = [at, own];
   }
   return {
@@ -193,7 +234,14 @@ function outerEnds(wiring: Wiring): { top: number[]; bottom: number[] } {
   return found;
 }
 
-function bus(path: Path2D, inner: number[], outer: number[], y: number, innerY: number, outerY: number): void {
+function bus(
+  path: Path2D,
+  inner: number[],
+  outer: number[],
+  y: number,
+  innerY: number,
+  outerY: number,
+): void {
   if (!inner.length || !outer.length) return;
   const all = [...inner, ...outer];
   for (const x of inner) {
@@ -211,7 +259,11 @@ function bus(path: Path2D, inner: number[], outer: number[], y: number, innerY: 
   }
 }
 
-function paintCounts(pen: CanvasRenderingContext2D, counts: readonly { x: number; y: number; text: string }[], theme: Theme): void {
+function paintCounts(
+  pen: CanvasRenderingContext2D,
+  counts: readonly { x: number; y: number; text: string }[],
+  theme: Theme,
+): void {
   pen.font = `9px ${theme.font || "sans-serif"}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";

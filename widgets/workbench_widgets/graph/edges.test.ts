@@ -28,10 +28,15 @@ describe("bundles", () => {
     const bundles = new Bundles(model);
     const { at } = lift(model);
     model.edges.forEach((edge, index) => {
-      for (const [node, inward] of [[document.src[edge]!, false], [document.dst[edge]!, true]] as const) {
+      for (const [node, inward] of [
+        [document.src[edge]!, false],
+        [document.dst[edge]!, true],
+      ] as const) {
         for (const container of [...model.ancestors(node), model.root]) {
           const crossing = bundles.of(container).filter((bundle) => bundle.edges.includes(edge));
-          const below = container !== at[index] && model.ancestors(node).includes(container) &&
+          const below =
+            container !== at[index] &&
+            model.ancestors(node).includes(container) &&
             model.depth[container]! > model.depth[at[index]!]!;
           if (below) {
             expect(crossing).toHaveLength(1);
@@ -49,7 +54,8 @@ describe("bundles", () => {
       const bundles = new Bundles(model);
       let sum = 0;
       for (let item = model.nodes; item < model.items; item++) {
-        for (const bundle of bundles.of(item)) if (bundle.from !== OUTSIDE && bundle.to !== OUTSIDE) sum += bundle.count;
+        for (const bundle of bundles.of(item))
+          if (bundle.from !== OUTSIDE && bundle.to !== OUTSIDE) sum += bundle.count;
       }
       return sum;
     };

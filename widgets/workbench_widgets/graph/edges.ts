@@ -1,8 +1,12 @@
-// Edges between boxes: each of the graph's edges runs within one container, and crosses the borders of those
+// Edges between boxes: each of the graph's edges runs within one container, and crosses the borders
+// of those
 // below it. What runs between the same two parts of a container is one bundle.
 import type { GraphModel } from "./model.ts";
 
-/** The side of a border: above an item that gets something from outside, below one that gives something. */
+/**
+ * The side of a border: above an item that gets something from outside, below one that gives
+ * something.
+ */
 export const OUTSIDE = -1;
 
 export interface Lifted {
@@ -69,8 +73,10 @@ export class Bundles {
     for (let index = 0; index < edges.length; index++) {
       const at = this.lifted.at[index]!;
       add(at, index);
-      for (let item = parent[src[edges[index]!]!]!; item !== at; item = parent[item]!) add(item, index);
-      for (let item = parent[dst[edges[index]!]!]!; item !== at; item = parent[item]!) add(item, index);
+      for (let item = parent[src[edges[index]!]!]!; item !== at; item = parent[item]!)
+        add(item, index);
+      for (let item = parent[dst[edges[index]!]!]!; item !== at; item = parent[item]!)
+        add(item, index);
     }
   }
 

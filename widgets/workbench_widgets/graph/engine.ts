@@ -11,7 +11,14 @@ export async function loadEngine(): Promise<Engine> {
       const anchored = anchorX.some((place) => !Number.isNaN(place));
       const anchors = anchored ? { anchor_x: anchorX, anchor_y: anchorY } : {};
       const made = engine.layout({ width, height, src, dst, weight, ...anchors, options: OPTIONS });
-      return { x: made.x, y: made.y, width: made.width, height: made.height, edgeStart: made.edge_start, points: made.points };
+      return {
+        x: made.x,
+        y: made.y,
+        width: made.width,
+        height: made.height,
+        edgeStart: made.edge_start,
+        points: made.points,
+      };
     },
   };
 }

@@ -74,7 +74,10 @@ export function fakeDocument(fake: Fake): GraphDocument {
   };
 }
 
-/** `count` equal blocks of two nodes one after the other, between an input and an output; each block has a weight. */
+/**
+ * `count` equal blocks of two nodes one after the other, between an input and an output; each block
+ * has a weight.
+ */
 export function chainOfBlocks(count: number, stage = "edge"): GraphDocument {
   const nodes: FakeNode[] = [{ name: "x", kind: "placeholder", handles: [1] }];
   const edges: [string, string][] = [];
@@ -83,23 +86,49 @@ export function chainOfBlocks(count: number, stage = "edge"): GraphDocument {
     const module = `blocks.${block}`;
     nodes.push(
       { name: `weight${block}`, kind: "parameter", module, handles: [100 + block], bytes: 64 },
-      { name: `mm${block}`, op: "aten.mm.default", module, handles: [10 + 2 * block], shape: "(2, 2)", source: `model.py:${block}` },
-      { name: `relu${block}`, op: "aten.relu.default", module, handles: [11 + 2 * block], shape: "(2, 2)" },
+      {
+        name: `mm${block}`,
+        op: "aten.mm.default",
+        module,
+        handles: [10 + 2 * block],
+        shape: "(2, 2)",
+        source: `model.py:${block}`,
+      },
+      {
+        name: `relu${block}`,
+        op: "aten.relu.default",
+        module,
+        handles: [11 + 2 * block],
+        shape: "(2, 2)",
+      },
     );
-    edges.push([`weight${block}`, `mm${block}`], [last, `mm${block}`], [`mm${block}`, `relu${block}`]);
+    edges.push(
+      [`weight${block}`, `mm${block}`],
+      [last, `mm${block}`],
+      [`mm${block}`, `relu${block}`],
+    );
     last = `relu${block}`;
   }
   nodes.push({ name: "output", kind: "output", handles: [9000] });
   edges.push([last, "output"]);
   const modules = [
     { path: "blocks", type: "ModuleList" },
-    ...Array.from({ length: count }, (_, block) => ({ path: `blocks.${block}`, type: "Block", hash: 7 })),
+    ...Array.from({ length: count }, (_, block) => ({
+      path: `blocks.${block}`,
+      type: "Block",
+      hash: 7,
+    })),
   ];
   return fakeDocument({ nodes, edges, modules, stage });
 }
 
 /** A random graph in nested modules, always the same for a seed. */
-export function randomDocument(nodes: number, modules: number, edges: number, seed = 1): GraphDocument {
+export function randomDocument(
+  nodes: number,
+  modules: number,
+  edges: number,
+  seed = 1,
+): GraphDocument {
   let state = seed;
   const random = (below: number) => {
     state = (state * 1103515245 + 12345) % 2 ** 31;
@@ -110,10 +139,17 @@ export function randomDocument(nodes: number, modules: number, edges: number, se
     const above = paths[random(paths.length)]!;
     paths.push(above ? `${above}.m${module}` : `m${module}`);
   }
-  const made = Array.from({ length: nodes }, (_, node) => ({ name: `n${node}`, module: paths[random(paths.length)]! }));
+  const made = Array.from({ length: nodes }, (_, node) => ({
+    name: `n${node}`,
+    module: paths[random(paths.length)]!,
+  }));
   const pairs = Array.from({ length: edges }, () => {
     const to = 1 + random(nodes - 1);
     return [`n${random(to)}`, `n${to}`] as const;
   });
-  return fakeDocument({ nodes: made, edges: pairs, modules: paths.slice(1).map((path) => ({ path })) });
+  return fakeDocument({
+    nodes: made,
+    edges: pairs,
+    modules: paths.slice(1).map((path) => ({ path })),
+  });
 }

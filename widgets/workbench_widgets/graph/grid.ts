@@ -24,7 +24,9 @@ export class Grid<T extends Box> {
     }
   }
 
-  /** Boxes that meet a rectangle, in the order in which they were given within a cell, each once. */
+  /**
+   * Boxes that meet a rectangle, in the order in which they were given within a cell, each once.
+   */
   query(rect: Box): T[] {
     const found = new Set<T>();
     this.visit(rect, (cell) => {
@@ -37,9 +39,13 @@ export class Grid<T extends Box> {
     const column = (x: number) => Math.floor((x - this.extent.x) / this.size);
     const row = (y: number) => Math.floor((y - this.extent.y) / this.size);
     const last = Math.ceil(this.extent.height / this.size);
-    const [left, right] = [Math.max(0, column(rect.x)), Math.min(this.columns - 1, column(rect.x + rect.width))];
+    const [left, right] = [
+      Math.max(0, column(rect.x)),
+      Math.min(this.columns - 1, column(rect.x + rect.width)),
+    ];
     const [top, bottom] = [Math.max(0, row(rect.y)), Math.min(last, row(rect.y + rect.height))];
-    for (let y = top; y <= bottom; y++) for (let x = left; x <= right; x++) action(y * this.columns + x);
+    for (let y = top; y <= bottom; y++)
+      for (let x = left; x <= right; x++) action(y * this.columns + x);
   }
 }
 

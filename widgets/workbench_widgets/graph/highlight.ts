@@ -79,7 +79,8 @@ function carriers(picture: Picture, edges: readonly number[]): Map<number, Set<n
   const containers = new Set<number>();
   for (const edge of wanted) {
     for (const node of [src[edge]!, dst[edge]!]) {
-      for (let item = model.parent[node]!; item >= 0; item = model.parent[item]!) containers.add(item);
+      for (let item = model.parent[node]!; item >= 0; item = model.parent[item]!)
+        containers.add(item);
     }
   }
   for (const { placed } of picture.wirings) {

@@ -11,7 +11,11 @@ export class Hits {
   private query = "";
   private regex = false;
 
-  constructor(core: GraphCore, report: (text: string, problem: string) => void, chosen: (hit: Hit) => void) {
+  constructor(
+    core: GraphCore,
+    report: (text: string, problem: string) => void,
+    chosen: (hit: Hit) => void,
+  ) {
     this.core = core;
     this.report = report;
     this.chosen = chosen;
@@ -39,7 +43,8 @@ export class Hits {
     const { length } = this.hits;
     const { model, core } = this;
     if (!length || !model) return;
-    this.at = this.at < 0 ? (direction === 1 ? 0 : length - 1) : (this.at + direction + length) % length;
+    this.at =
+      this.at < 0 ? (direction === 1 ? 0 : length - 1) : (this.at + direction + length) % length;
     const hit = this.hits[this.at]!;
     if (hit.kind === "node") core.reveal([hit.index]);
     else core.revealItem(model.itemOfModule(hit.index));
@@ -69,7 +74,12 @@ export class Hits {
 
   private tell(problem: string): void {
     const total = this.hits.length;
-    const text = !this.query.trim() || problem ? "" : total ? `${this.at < 0 ? "–" : this.at + 1} / ${total}` : "no hits";
+    const text =
+      !this.query.trim() || problem
+        ? ""
+        : total
+          ? `${this.at < 0 ? "–" : this.at + 1} / ${total}`
+          : "no hits";
     this.report(text, problem);
   }
 }

@@ -1,4 +1,5 @@
-// The keyboard on the canvas. Keys that it takes go no further; Shift with arrows pans, as in all canvases.
+// The keyboard on the canvas. Keys that it takes go no further; Shift with arrows pans, as in all
+// canvases.
 import type { GraphCore } from "./core.ts";
 import type { PictureBox } from "./picture.ts";
 import { spoken, walk, type Step } from "./walk.ts";
@@ -78,5 +79,10 @@ function firstBox(core: GraphCore): PictureBox | null {
   if (!picture) return null;
   const selected = picture.boxes.find((box) => !box.open && core.selected(box) > 0);
   const sight = viewport.visible();
-  return selected ?? picture.boxesIn(sight).sort((a, b) => a.y - b.y || a.x - b.x)[0] ?? picture.boxes[0] ?? null;
+  return (
+    selected ??
+    picture.boxesIn(sight).sort((a, b) => a.y - b.y || a.x - b.x)[0] ??
+    picture.boxes[0] ??
+    null
+  );
 }

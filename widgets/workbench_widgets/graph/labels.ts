@@ -26,7 +26,9 @@ export function nodeTitle(model: GraphModel, node: number): string {
     case "attribute":
       return name.get(node);
     case "delegate":
-      return model.document.stage === "program" ? name.get(node) : `call ${model.document.module_type.get(model.document.module[node]!) || name.get(node)}`;
+      return model.document.stage === "program"
+        ? name.get(node)
+        : `call ${model.document.module_type.get(model.document.module[node]!) || name.get(node)}`;
     default:
       return shortOperator(op.get(node));
   }
@@ -48,8 +50,10 @@ export function moduleDetail(model: GraphModel, item: number): string {
   const type = types.get(index).split(".").pop() ?? "";
   const nodes = model.count(item);
   const much = `${count(nodes)} node${nodes === 1 ? "" : "s"}`;
-  if (model.kind(item) === "fold") return `×${model.folded(item).length} ${type || kinds.get(index)} · ${much}`;
-  const word = kinds.get(index) === "module" ? type : type ? `${kinds.get(index)} ${type}` : kinds.get(index);
+  if (model.kind(item) === "fold")
+    return `×${model.folded(item).length} ${type || kinds.get(index)} · ${much}`;
+  const word =
+    kinds.get(index) === "module" ? type : type ? `${kinds.get(index)} ${type}` : kinds.get(index);
   return word ? `${word} · ${much}` : much;
 }
 
@@ -72,7 +76,8 @@ export function makeMeasure(font: string): Measure {
     if (width === undefined) {
       if (pen) {
         pen.font = `${bold ? "600 " : ""}${size}px ${font || "sans-serif"}`;
-        // Widths that grow with the scale: without, small text is wider than a small part of large text.
+        // Widths that grow with the scale: without, small text is wider than a small part of large
+        // text.
         pen.textRendering = "geometricPrecision";
         width = pen.measureText(text).width;
       } else {
@@ -85,7 +90,13 @@ export function makeMeasure(font: string): Measure {
 }
 
 /** Text that fits into a width, cut at its end. */
-export function fitText(text: string, size: number, width: number, measure: Measure, bold = false): string {
+export function fitText(
+  text: string,
+  size: number,
+  width: number,
+  measure: Measure,
+  bold = false,
+): string {
   if (measure(text, size, bold) <= width) return text;
   let [low, high] = [0, text.length];
   while (low < high) {
@@ -118,7 +129,11 @@ export class Labels {
     const node = item < model.nodes;
     const title = node ? nodeTitle(model, item) : model.title(item);
     const detail = node ? nodeDetail(model, item) : moduleDetail(model, item);
-    const wide = Math.max(this.measure(title, TITLE_SIZE, !node) + (node ? 0 : 14), this.measure(detail, DETAIL_SIZE)) + PAD;
+    const wide =
+      Math.max(
+        this.measure(title, TITLE_SIZE, !node) + (node ? 0 : 14),
+        this.measure(detail, DETAIL_SIZE),
+      ) + PAD;
     // Steps of 8: boxes of nearly equal texts have equal sizes, and equal blocks one layout.
     const width = Math.min(Math.max(Math.ceil(wide / 8) * 8, NARROWEST), WIDEST);
     return { width, height: detail ? 38 : 26, title, detail };

@@ -19,8 +19,12 @@ export class Legend {
   showOverlay(overlay: Overlay): void {
     const { low, high, log, reversed } = overlay.scale;
     const { unit, title } = overlay.column;
-    const stops = Array.from({ length: STEPS + 1 }, (_, at) => ramp(reversed ? 1 - at / STEPS : at / STEPS));
-    const bar = h("span.wb-graph-ramp", { style: `background: linear-gradient(90deg, ${stops.join(", ")})` });
+    const stops = Array.from({ length: STEPS + 1 }, (_, at) =>
+      ramp(reversed ? 1 - at / STEPS : at / STEPS),
+    );
+    const bar = h("span.wb-graph-ramp", {
+      style: `background: linear-gradient(90deg, ${stops.join(", ")})`,
+    });
     const box = h("input", {
       type: "checkbox",
       checked: log,
@@ -28,7 +32,13 @@ export class Legend {
     });
     this.el.replaceChildren(
       h("strong", {}, title),
-      h("span.wb-graph-scale", {}, h("span", {}, formatUnit(low, unit)), bar, h("span", {}, formatUnit(high, unit))),
+      h(
+        "span.wb-graph-scale",
+        {},
+        h("span", {}, formatUnit(low, unit)),
+        bar,
+        h("span", {}, formatUnit(high, unit)),
+      ),
       h("label.wb-label", { title: "Equal ratios are equal steps of colour" }, box, " log"),
     );
   }

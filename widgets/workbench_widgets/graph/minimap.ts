@@ -23,7 +23,10 @@ export class Minimap {
     this.viewport = viewport;
     this.categories = categories;
     // What it does, the arrow keys and the wheel do as well.
-    this.el = h("canvas.wb-graph-minimap", { "aria-hidden": true, title: "Overview: drag to move" });
+    this.el = h("canvas.wb-graph-minimap", {
+      "aria-hidden": true,
+      title: "Overview: drag to move",
+    });
     let held = false;
     this.ends.push(
       on(this.el, "pointerdown", (event) => {
@@ -53,7 +56,8 @@ export class Minimap {
     if (!picture) return;
     const sight = viewport.visible();
     const { extent } = picture;
-    const whole = sight.width >= extent.width && sight.height >= extent.height && sight.x <= 0 && sight.y <= 0;
+    const whole =
+      sight.width >= extent.width && sight.height >= extent.height && sight.x <= 0 && sight.y <= 0;
     this.el.hidden = whole;
     if (whole) return;
     if (!this.map || this.theme !== viewport.theme) this.draw(picture);
@@ -68,7 +72,10 @@ export class Minimap {
     pen.lineWidth = 1.5;
     const clip = (low: number, length: number, most: number) => {
       const from = Math.min(Math.max(low * this.scale, 0.75), most - 4);
-      return [from, Math.max(3, Math.min((low + length) * this.scale, most - 0.75) - from)] as const;
+      return [
+        from,
+        Math.max(3, Math.min((low + length) * this.scale, most - 0.75) - from),
+      ] as const;
     };
     const [x, width] = clip(sight.x, sight.width, this.el.width / ratio);
     const [y, height] = clip(sight.y, sight.height, this.el.height / ratio);
@@ -88,7 +95,10 @@ export class Minimap {
     const { theme } = this.viewport;
     this.theme = theme;
     this.scale = Math.min(WIDEST / extent.width, HIGHEST / extent.height);
-    const [width, height] = [Math.max(24, extent.width * this.scale), Math.max(24, extent.height * this.scale)];
+    const [width, height] = [
+      Math.max(24, extent.width * this.scale),
+      Math.max(24, extent.height * this.scale),
+    ];
     this.map = document.createElement("canvas");
     for (const canvas of [this.map, this.el]) {
       canvas.width = Math.round(width * this.ratio);
@@ -122,6 +132,9 @@ export class Minimap {
     const sight = viewport.visible();
     const x = (event.clientX - rect.left) / this.scale - sight.width / 2;
     const y = (event.clientY - rect.top) / this.scale - sight.height / 2;
-    viewport.pan((sight.x - x) * viewport.transform.scale, (sight.y - y) * viewport.transform.scale);
+    viewport.pan(
+      (sight.x - x) * viewport.transform.scale,
+      (sight.y - y) * viewport.transform.scale,
+    );
   }
 }

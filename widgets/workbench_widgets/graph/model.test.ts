@@ -19,23 +19,50 @@ describe("the tree that is drawn", () => {
 
   it("does not fold what differs, nor what is parallel and few", () => {
     const nodes = ["a", "b", "c"].flatMap((name) => [
-      { name: `${name}1`, module: name }, { name: `${name}2`, module: name },
+      { name: `${name}1`, module: name },
+      { name: `${name}2`, module: name },
     ]);
-    const edges = [["x", "a1"], ["x", "b1"], ["x", "c1"], ["a1", "a2"], ["b1", "b2"], ["c1", "c2"]] as const;
+    const edges = [
+      ["x", "a1"],
+      ["x", "b1"],
+      ["x", "c1"],
+      ["a1", "a2"],
+      ["b1", "b2"],
+      ["c1", "c2"],
+    ] as const;
     const parallel = fakeDocument({
-      nodes: [{ name: "x", kind: "placeholder" }, ...nodes], edges,
+      nodes: [{ name: "x", kind: "placeholder" }, ...nodes],
+      edges,
       modules: ["a", "b", "c"].map((path) => ({ path, hash: 3 })),
     });
-    expect(names(new GraphModel(parallel), new GraphModel(parallel).parts[new GraphModel(parallel).root]!))
-      .toEqual(["x", "a", "b", "c"]);
+    expect(
+      names(
+        new GraphModel(parallel),
+        new GraphModel(parallel).parts[new GraphModel(parallel).root]!,
+      ),
+    ).toEqual(["x", "a", "b", "c"]);
   });
 
   it("draws a module of one node as that node, and merges a module of one module", () => {
-    const model = new GraphModel(fakeDocument({
-      nodes: [{ name: "x", kind: "placeholder" }, { name: "conv", module: "net.body.conv" }, { name: "relu", module: "net.body.act" }],
-      edges: [["x", "conv"], ["conv", "relu"]],
-      modules: [{ path: "net" }, { path: "net.body" }, { path: "net.body.conv" }, { path: "net.body.act" }],
-    }));
+    const model = new GraphModel(
+      fakeDocument({
+        nodes: [
+          { name: "x", kind: "placeholder" },
+          { name: "conv", module: "net.body.conv" },
+          { name: "relu", module: "net.body.act" },
+        ],
+        edges: [
+          ["x", "conv"],
+          ["conv", "relu"],
+        ],
+        modules: [
+          { path: "net" },
+          { path: "net.body" },
+          { path: "net.body.conv" },
+          { path: "net.body.act" },
+        ],
+      }),
+    );
     const root = model.parts[model.root]!;
     expect(names(model, root)).toEqual(["x", "net / body"]);
     expect(names(model, model.parts[root[1]!]!)).toEqual(["conv", "relu"]);
@@ -77,21 +104,44 @@ describe("the tree that is drawn", () => {
   });
 
   it("orders parts so that producers come first, where that is possible", () => {
-    // The second module's first row stands before the first module's: its other rows need the first module.
-    const model = new GraphModel(fakeDocument({
-      nodes: [{ name: "b0", module: "b" }, { name: "a0", module: "a" }, { name: "a1", module: "a" }, { name: "b1", module: "b" }],
-      edges: [["a0", "a1"], ["a1", "b1"], ["b0", "b1"]],
-      modules: [{ path: "b" }, { path: "a" }],
-    }));
+    // The second module's first row stands before the first module's: its other rows need the first
+    // module.
+    const model = new GraphModel(
+      fakeDocument({
+        nodes: [
+          { name: "b0", module: "b" },
+          { name: "a0", module: "a" },
+          { name: "a1", module: "a" },
+          { name: "b1", module: "b" },
+        ],
+        edges: [
+          ["a0", "a1"],
+          ["a1", "b1"],
+          ["b0", "b1"],
+        ],
+        modules: [{ path: "b" }, { path: "a" }],
+      }),
+    );
     expect(names(model, model.parts[model.root]!)).toEqual(["a", "b"]);
   });
 
   it("cuts a cycle of modules at its first row", () => {
-    const model = new GraphModel(fakeDocument({
-      nodes: [{ name: "a0", module: "a" }, { name: "b0", module: "b" }, { name: "b1", module: "b" }, { name: "a1", module: "a" }],
-      edges: [["a0", "b0"], ["b0", "b1"], ["b1", "a1"]],
-      modules: [{ path: "a" }, { path: "b" }],
-    }));
+    const model = new GraphModel(
+      fakeDocument({
+        nodes: [
+          { name: "a0", module: "a" },
+          { name: "b0", module: "b" },
+          { name: "b1", module: "b" },
+          { name: "a1", module: "a" },
+        ],
+        edges: [
+          ["a0", "b0"],
+          ["b0", "b1"],
+          ["b1", "a1"],
+        ],
+        modules: [{ path: "a" }, { path: "b" }],
+      }),
+    );
     expect(names(model, model.parts[model.root]!)).toEqual(["a", "b"]);
   });
 });

@@ -1,13 +1,21 @@
-// The tree that is drawn: of the document's containers those that say something, with stacks of equal modules.
+// The tree that is drawn: of the document's containers those that say something, with stacks of
+// equal modules.
 //
-// Items are numbered through: nodes, then the document's containers, then stacks ("folds"). A container with one
-// part only is not drawn: a module of one node is that node, a module of one module is that module, named after
+// Items are numbered through: nodes, then the document's containers, then stacks ("folds"). A
+// container with one
+// part only is not drawn: a module of one node is that node, a module of one module is that module,
+// named after
 // both. Constants are drawn only when asked for; otherwise each stands for its first user.
 import type { GraphDocument } from "../contract.ts";
 import { lift } from "./edges.ts";
 import { findFolds, topologicalOrder } from "./order.ts";
 
-export const HIDDEN_KINDS: ReadonlySet<string> = new Set(["parameter", "buffer", "constant", "attribute"]);
+export const HIDDEN_KINDS: ReadonlySet<string> = new Set([
+  "parameter",
+  "buffer",
+  "constant",
+  "attribute",
+]);
 
 export interface ModelOptions {
   /** Draw weights and other constants as boxes. */
@@ -70,7 +78,9 @@ export class GraphModel {
   /** Row of a node or of a module; of a fold that of its first module. */
   index(item: number): number {
     if (item < this.nodes) return item;
-    return item < this.nodes + this.modules ? item - this.nodes : this.folded(item)[0]! - this.nodes;
+    return item < this.nodes + this.modules
+      ? item - this.nodes
+      : this.folded(item)[0]! - this.nodes;
   }
 
   /** The modules of a fold. */
@@ -116,11 +126,14 @@ export class GraphModel {
   /** The container items that hold an item, outermost first, without the root. */
   ancestors(item: number): number[] {
     const found: number[] = [];
-    for (let at = this.parent[item]!; at >= 0 && at !== this.root; at = this.parent[at]!) found.push(at);
+    for (let at = this.parent[item]!; at >= 0 && at !== this.root; at = this.parent[at]!)
+      found.push(at);
     return found.reverse();
   }
 
-  /** The item that draws a container of the document, which may have been merged with its only part. */
+  /**
+   * The item that draws a container of the document, which may have been merged with its only part.
+   */
   itemOfModule(module: number): number {
     let item = this.nodes + module;
     while (!this.isDrawn(item)) {
@@ -132,12 +145,14 @@ export class GraphModel {
   }
   private readonly merged = new Map<number, number>();
 
-  // ---- making it ------------------------------------------------------------------------------------------
+  // ---- making it
+  // ------------------------------------------------------------------------------------------
 
   private hidden(constants: boolean): Uint8Array {
     const { kind } = this.document;
     const codes = new Set<number>();
-    if (!constants) kind.values.forEach((value, code) => HIDDEN_KINDS.has(value) && codes.add(code));
+    if (!constants)
+      kind.values.forEach((value, code) => HIDDEN_KINDS.has(value) && codes.add(code));
     return Uint8Array.from(kind.codes, (code) => (codes.has(code) ? 1 : 0));
   }
 
@@ -233,7 +248,9 @@ export class GraphModel {
     });
     for (let item = this.nodes; item < this.nodes + this.modules; item++) {
       if (parts[item]!.length < 2) continue;
-      const edges = (buckets.get(item) ?? []).map((edge) => [lifted.left[edge]!, lifted.right[edge]!] as const);
+      const edges = (buckets.get(item) ?? []).map(
+        (edge) => [lifted.left[edge]!, lifted.right[edge]!] as const,
+      );
       parts[item] = topologicalOrder(parts[item]!, edges, first);
       const found = findFolds(this, parts[item]!, edges);
       if (found.length) this.runs.set(item, found);

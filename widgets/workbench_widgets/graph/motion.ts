@@ -7,13 +7,17 @@ const DURATION = 260;
 /** More boxes than this jump: moving them would stutter. */
 const MOST = 1500;
 
-/** Keys by which boxes are the same from stage to stage: of a node its smallest handle, of a module its path. */
+/**
+ * Keys by which boxes are the same from stage to stage: of a node its smallest handle, of a module
+ * its path.
+ */
 export function identities(model: GraphModel): (item: number) => string {
   const { handle_start: start, handles, name } = model.document;
   const seen = new Map<string, number>();
   const keys: string[] = [];
   for (let node = 0; node < model.nodes; node++) {
-    const own = start[node + 1]! > start[node]! ? `h${handles[start[node]!]!}` : `n${name.get(node)}`;
+    const own =
+      start[node + 1]! > start[node]! ? `h${handles[start[node]!]!}` : `n${name.get(node)}`;
     const count = seen.get(own) ?? 0;
     seen.set(own, count + 1);
     keys.push(count ? `${own}.${count}` : own);
@@ -41,7 +45,8 @@ export function remember(picture: Picture): Places {
       within.set(`${holder}>${identity(part)}`, { x: x[at]!, y: y[at]! });
     });
   }
-  for (const { item, x, y, width, height } of picture.boxes) world.set(identity(item), { x, y, width, height });
+  for (const { item, x, y, width, height } of picture.boxes)
+    world.set(identity(item), { x, y, width, height });
   return { world, within };
 }
 
@@ -50,8 +55,15 @@ export interface Motion {
   finish(): void;
 }
 
-/** Moves the boxes of a picture from their places before; `frame` is called for each step, with 1 at the end. */
-export function glide(picture: Picture, from: Places, frame: (progress: number) => void): Motion | null {
+/**
+ * Moves the boxes of a picture from their places before; `frame` is called for each step, with 1 at
+ * the end.
+ */
+export function glide(
+  picture: Picture,
+  from: Places,
+  frame: (progress: number) => void,
+): Motion | null {
   const calm = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)").matches;
   if (calm || picture.boxes.length > MOST) return null;
   const identity = identities(picture.model);
@@ -96,11 +108,23 @@ export function glide(picture: Picture, from: Places, frame: (progress: number) 
 function nearest(box: PictureBox, from: Places, identity: (item: number) => string): Box | null {
   for (let above = box.parent; above; above = above.parent) {
     const known = from.world.get(identity(above.item));
-    if (known) return { x: known.x, y: known.y, width: Math.min(known.width, box.width), height: Math.min(known.height, box.height) };
+    if (known)
+      return {
+        x: known.x,
+        y: known.y,
+        width: Math.min(known.width, box.width),
+        height: Math.min(known.height, box.height),
+      };
   }
   return null;
 }
 
 function differ(a: Box, b: Box): boolean {
-  return Math.abs(a.x - b.x) + Math.abs(a.y - b.y) + Math.abs(a.width - b.width) + Math.abs(a.height - b.height) > 0.5;
+  return (
+    Math.abs(a.x - b.x) +
+      Math.abs(a.y - b.y) +
+      Math.abs(a.width - b.width) +
+      Math.abs(a.height - b.height) >
+    0.5
+  );
 }

@@ -11,7 +11,11 @@ export interface NodeTableEvents {
   onOpen(row: number): void;
 }
 
-export function makeNodeTable(document: GraphDocument, overlays: readonly OverlayColumn[], events: NodeTableEvents): Table {
+export function makeNodeTable(
+  document: GraphDocument,
+  overlays: readonly OverlayColumn[],
+  events: NodeTableEvents,
+): Table {
   return new Table({
     label: `Nodes of ${document.method}, ${document.stage}`,
     columns: nodeColumns(document, overlays),
@@ -21,9 +25,14 @@ export function makeNodeTable(document: GraphDocument, overlays: readonly Overla
   });
 }
 
-export function nodeColumns(document: GraphDocument, overlays: readonly OverlayColumn[]): TableColumn[] {
+export function nodeColumns(
+  document: GraphDocument,
+  overlays: readonly OverlayColumn[],
+): TableColumn[] {
   const text = (name: string, title: string, column: StringColumn): TableColumn => ({
-    name, title, text: (row) => column.get(row),
+    name,
+    title,
+    text: (row) => column.get(row),
   });
   const columns: TableColumn[] = [
     { name: "row", title: "#", numeric: true, text: (row) => count(row), value: (row) => row },
@@ -32,8 +41,18 @@ export function nodeColumns(document: GraphDocument, overlays: readonly OverlayC
     text("kind", "Kind", document.kind),
     text("shape", "Shape", document.shape),
     text("dtype", "Type", document.dtype),
-    { name: "bytes", title: "Bytes", numeric: true, text: (row) => bytes(document.bytes[row]!), value: (row) => document.bytes[row]! },
-    { name: "module", title: "Module", text: (row) => document.module_path.get(document.module[row]!) },
+    {
+      name: "bytes",
+      title: "Bytes",
+      numeric: true,
+      text: (row) => bytes(document.bytes[row]!),
+      value: (row) => document.bytes[row]!,
+    },
+    {
+      name: "module",
+      title: "Module",
+      text: (row) => document.module_path.get(document.module[row]!),
+    },
     text("attributes", "Attributes", document.attributes),
     text("source", "Source", document.source),
   ];
@@ -42,7 +61,10 @@ export function nodeColumns(document: GraphDocument, overlays: readonly OverlayC
     if (column.name === "output_bytes") continue; // the column "Bytes"
     const value = (row: number) => column.values[row]!;
     columns.push({
-      name: `overlay.${column.name}`, title: column.title, numeric: true, value,
+      name: `overlay.${column.name}`,
+      title: column.title,
+      numeric: true,
+      value,
       text: (row) => (Number.isNaN(value(row)) ? "" : formatUnit(value(row), column.unit)),
     });
   }

@@ -3,7 +3,10 @@ import type { GraphModel } from "./model.ts";
 
 type Edge = readonly [number, number];
 
-/** Producers before consumers, as near to the order of the rows as that allows; a cycle is cut at its first row. */
+/**
+ * Producers before consumers, as near to the order of the rows as that allows; a cycle is cut at
+ * its first row.
+ */
 export function topologicalOrder(
   parts: readonly number[],
   edges: readonly Edge[],
@@ -22,7 +25,8 @@ export function topologicalOrder(
     waiting[b]!++;
   }
   if (forward) return sorted;
-  // The ready part with the first row is next; without one, the first row that is left begins a cycle.
+  // The ready part with the first row is next; without one, the first row that is left begins a
+  // cycle.
   const heap = new Heap();
   const done = new Uint8Array(sorted.length);
   waiting.forEach((count, part) => count === 0 && heap.push(part));
@@ -51,14 +55,19 @@ export function findFolds(
   const { module_hash: hash, module_kind: kind } = model.document;
   const linked = new Set(edges.map(([from, to]) => from * model.items + to));
   const equal = (a: number, b: number) =>
-    a >= model.nodes && b >= model.nodes && hash[a - model.nodes] === hash[b - model.nodes] &&
-    kind.get(a - model.nodes) === kind.get(b - model.nodes) && foldable(kind.get(a - model.nodes));
+    a >= model.nodes &&
+    b >= model.nodes &&
+    hash[a - model.nodes] === hash[b - model.nodes] &&
+    kind.get(a - model.nodes) === kind.get(b - model.nodes) &&
+    foldable(kind.get(a - model.nodes));
   const runs: number[][] = [];
-  for (let start = 0; start < parts.length; ) {
+  for (let start = 0; start < parts.length;) {
     let end = start + 1;
     while (end < parts.length && equal(parts[start]!, parts[end]!)) end++;
     const run = parts.slice(start, end);
-    const chain = run.every((part, at) => at === 0 || linked.has(run[at - 1]! * model.items + part));
+    const chain = run.every(
+      (part, at) => at === 0 || linked.has(run[at - 1]! * model.items + part),
+    );
     if (run.length >= (chain ? 2 : 4) && run.length < parts.length + 1) runs.push(run);
     start = end;
   }

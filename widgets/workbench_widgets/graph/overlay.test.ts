@@ -14,8 +14,16 @@ import { OpenState } from "./state.ts";
 const measure: Measure = (text, size) => text.length * size * 0.5;
 const document = chainOfBlocks(3);
 const model = new GraphModel(document);
-const column = (aggregate: OverlayColumn["aggregate"], values: readonly number[], unit: OverlayColumn["unit"] = "ms"): OverlayColumn => ({
-  name: "c", title: "C", unit, aggregate, values: Float64Array.from(values),
+const column = (
+  aggregate: OverlayColumn["aggregate"],
+  values: readonly number[],
+  unit: OverlayColumn["unit"] = "ms",
+): OverlayColumn => ({
+  name: "c",
+  title: "C",
+  unit,
+  aggregate,
+  values: Float64Array.from(values),
 });
 // x, then weight, mm and relu of three blocks, then the output.
 const values = [NaN, NaN, 1, 2, NaN, 3, 4, NaN, 5, 6, NaN];
@@ -24,7 +32,13 @@ function picture(open: boolean): Picture {
   const state = new OpenState();
   if (open) state.openAll(model);
   const labels = new Labels(model, measure);
-  const placed = new Arranger(simpleEngine).arrange(model, new Bundles(model), state, labels, measure);
+  const placed = new Arranger(simpleEngine).arrange(
+    model,
+    new Bundles(model),
+    state,
+    labels,
+    measure,
+  );
   return new Picture(model, state, labels, placed);
 }
 
@@ -49,7 +63,10 @@ describe("overlays", () => {
   });
 
   it("have a logarithmic scale", () => {
-    const overlay = new Overlay(model, column("sum", [NaN, NaN, 1, 10, NaN, 100, 100, NaN, 100, 100, NaN]));
+    const overlay = new Overlay(
+      model,
+      column("sum", [NaN, NaN, 1, 10, NaN, 100, 100, NaN, 100, 100, NaN]),
+    );
     overlay.fit(picture(true), true);
     expect(overlay.scale).toMatchObject({ low: 1, high: 100, log: true });
     expect(overlay.share(10)).toBeCloseTo(0.5);
@@ -82,7 +99,13 @@ describe("partitions", () => {
     const state = new OpenState();
     state.openAll(own);
     const labels = new Labels(own, measure);
-    const placed = new Arranger(simpleEngine).arrange(own, new Bundles(own), state, labels, measure);
+    const placed = new Arranger(simpleEngine).arrange(
+      own,
+      new Bundles(own),
+      state,
+      labels,
+      measure,
+    );
     const drawn = new Picture(own, state, labels, placed);
     expect(fill.fill(drawn.boxOf(2))?.color).not.toBe("transparent");
     expect(fill.fill(drawn.boxOf(2))?.color).not.toBe(fill.fill(drawn.boxOf(5))?.color);

@@ -13,7 +13,11 @@ export function formatUnit(value: number, unit: OverlayColumn["unit"]): string {
     case "bytes":
       return bytes(value);
     case "flops":
-      return value >= 1e9 ? `${(value / 1e9).toPrecision(3)} GFLOP` : value >= 1e6 ? `${(value / 1e6).toPrecision(3)} MFLOP` : `${count(value)} FLOP`;
+      return value >= 1e9
+        ? `${(value / 1e9).toPrecision(3)} GFLOP`
+        : value >= 1e6
+          ? `${(value / 1e6).toPrecision(3)} MFLOP`
+          : `${count(value)} FLOP`;
     case "share":
       return percent(value);
     case "dB":
@@ -42,7 +46,9 @@ export class Overlay {
     this.column = column;
   }
 
-  /** The value of an item: of a container that of all its nodes together. NaN where there is none. */
+  /**
+   * The value of an item: of a container that of all its nodes together. NaN where there is none.
+   */
   value(item: number): number {
     let known = this.values.get(item);
     if (known === undefined) this.values.set(item, (known = this.aggregate(item)));
@@ -97,7 +103,9 @@ export class Overlay {
   }
 }
 
-/** Fills by partition: a colour and a hatch for each tag; a container of several tags stays plain. */
+/**
+ * Fills by partition: a colour and a hatch for each tag; a container of several tags stays plain.
+ */
 export class TagFill {
   readonly tags: readonly string[];
   private readonly model: GraphModel;
@@ -124,7 +132,7 @@ export class TagFill {
       for (const node of this.model.members(item)) {
         if (this.model.home[node] === node) tags.add(this.model.document.tag.get(node));
       }
-      known = tags.size === 1 ? this.order.get([...tags][0]!) ?? -1 : -1;
+      known = tags.size === 1 ? (this.order.get([...tags][0]!) ?? -1) : -1;
       this.known.set(item, known);
     }
     return known;

@@ -1,4 +1,5 @@
-// Draws a picture: frames, edges, boxes, titles; only what is in sight, and no more than the scale can show.
+// Draws a picture: frames, edges, boxes, titles; only what is in sight, and no more than the scale
+// can show.
 import { hatchPattern, type Hatch } from "../shared/palette.ts";
 import type { Theme } from "../shared/theme.ts";
 import type { Box, Transform } from "../shared/viewport.ts";
@@ -71,20 +72,33 @@ export function paintPicture(
   return seen.length;
 }
 
-function paintFrame(pen: CanvasRenderingContext2D, box: PictureBox, theme: Theme, style: Style, scale: number): void {
+function paintFrame(
+  pen: CanvasRenderingContext2D,
+  box: PictureBox,
+  theme: Theme,
+  style: Style,
+  scale: number,
+): void {
   const category = style.categories.of(box.model, box.item);
   rounded(pen, box, 6);
   pen.fillStyle = box.depth % 2 ? theme.background : theme.surface;
   pen.fill();
   pen.lineWidth = Math.max(1, 0.7 / scale);
-  pen.strokeStyle = category ? CATEGORIES[category].swatch?.color ?? theme.border : theme.border;
+  pen.strokeStyle = category ? (CATEGORIES[category].swatch?.color ?? theme.border) : theme.border;
   if (category === "control") pen.setLineDash([6, 3]);
   pen.stroke();
   pen.setLineDash([]);
 }
 
-function paintHeader(pen: CanvasRenderingContext2D, box: PictureBox, theme: Theme, style: Style, scale: number): void {
-  // Titles of large frames stay readable while what they hold is small: they grow against the scale.
+function paintHeader(
+  pen: CanvasRenderingContext2D,
+  box: PictureBox,
+  theme: Theme,
+  style: Style,
+  scale: number,
+): void {
+  // Titles of large frames stay readable while what they hold is small: they grow against the
+  // scale.
   const grow = Math.min(Math.max(0.8 / scale, 1), 3);
   if (scale * grow < TITLES || box.width * scale < 46) return;
   const size = TITLE_SIZE * Math.min(grow, Math.max(1, (HEADER - 4) / TITLE_SIZE) * 1.4);
@@ -111,7 +125,13 @@ function paintHeader(pen: CanvasRenderingContext2D, box: PictureBox, theme: Them
   }
 }
 
-function paintBox(pen: CanvasRenderingContext2D, box: PictureBox, theme: Theme, style: Style, scale: number): void {
+function paintBox(
+  pen: CanvasRenderingContext2D,
+  box: PictureBox,
+  theme: Theme,
+  style: Style,
+  scale: number,
+): void {
   const category = style.categories.of(box.model, box.item);
   const fill = style.fill(box);
   const round = category === "boundary" ? box.height / 2 : box.kind === "node" ? 4 : 6;
@@ -146,7 +166,12 @@ function paintBox(pen: CanvasRenderingContext2D, box: PictureBox, theme: Theme, 
 }
 
 function paintText(
-  pen: CanvasRenderingContext2D, box: PictureBox, theme: Theme, style: Style, scale: number, ink: string | null,
+  pen: CanvasRenderingContext2D,
+  box: PictureBox,
+  theme: Theme,
+  style: Style,
+  scale: number,
+  ink: string | null,
 ): void {
   const details = scale >= DETAILS && box.height > 30;
   const module = box.kind !== "node";
@@ -164,15 +189,27 @@ function paintText(
   pen.font = `${DETAIL_SIZE}px ${theme.font || "sans-serif"}`;
   pen.fillStyle = ink ?? theme.muted;
   const below = box.x + 10;
-  pen.fillText(fitText(box.detail, DETAIL_SIZE, box.width - 16, style.measure), below, box.y + box.height * 0.71, box.width - 16);
+  pen.fillText(
+    fitText(box.detail, DETAIL_SIZE, box.width - 16, style.measure),
+    below,
+    box.y + box.height * 0.71,
+    box.width - 16,
+  );
 }
 
 /** Far away boxes are plain rectangles, drawn colour by colour. */
-function paintSmall(pen: CanvasRenderingContext2D, boxes: readonly PictureBox[], theme: Theme, style: Style, scale: number): void {
+function paintSmall(
+  pen: CanvasRenderingContext2D,
+  boxes: readonly PictureBox[],
+  theme: Theme,
+  style: Style,
+  scale: number,
+): void {
   const byColor = new Map<string, PictureBox[]>();
   for (const box of boxes) {
     const category = style.categories.of(box.model, box.item);
-    const color = style.fill(box)?.color ?? (category && CATEGORIES[category].swatch?.color) ?? theme.muted;
+    const color =
+      style.fill(box)?.color ?? (category && CATEGORIES[category].swatch?.color) ?? theme.muted;
     const known = byColor.get(color);
     if (known) known.push(box);
     else byColor.set(color, [box]);
@@ -181,12 +218,19 @@ function paintSmall(pen: CanvasRenderingContext2D, boxes: readonly PictureBox[],
   for (const [color, group] of byColor) {
     pen.fillStyle = color;
     pen.globalAlpha = 0.8;
-    for (const box of group) pen.fillRect(box.x, box.y, Math.max(box.width, least), Math.max(box.height, least));
+    for (const box of group)
+      pen.fillRect(box.x, box.y, Math.max(box.width, least), Math.max(box.height, least));
   }
   pen.globalAlpha = 1;
 }
 
-function paintMarks(pen: CanvasRenderingContext2D, box: PictureBox, theme: Theme, style: Style, scale: number): void {
+function paintMarks(
+  pen: CanvasRenderingContext2D,
+  box: PictureBox,
+  theme: Theme,
+  style: Style,
+  scale: number,
+): void {
   const line = (color: string, width: number, gap: number, dash: readonly number[] = []) => {
     pen.strokeStyle = color;
     pen.lineWidth = width / scale;
@@ -220,14 +264,23 @@ function stack(pen: CanvasRenderingContext2D, box: PictureBox, theme: Theme, rou
   pen.strokeStyle = theme.muted;
   pen.lineWidth = 1;
   for (const shift of [6, 3]) {
-    rounded(pen, { x: box.x + shift, y: box.y + shift, width: box.width, height: box.height }, round);
+    rounded(
+      pen,
+      { x: box.x + shift, y: box.y + shift, width: box.width, height: box.height },
+      round,
+    );
     pen.fill();
     pen.stroke();
   }
 }
 
 function strip(
-  pen: CanvasRenderingContext2D, box: PictureBox, category: keyof typeof CATEGORIES, theme: Theme, scale: number, round: number,
+  pen: CanvasRenderingContext2D,
+  box: PictureBox,
+  category: keyof typeof CATEGORIES,
+  theme: Theme,
+  scale: number,
+  round: number,
 ): void {
   const look = CATEGORIES[category].swatch;
   if (!look) return;
@@ -242,7 +295,14 @@ function strip(
   pen.fill();
 }
 
-function sign(pen: CanvasRenderingContext2D, x: number, y: number, text: "+" | "−", theme: Theme, ink: string | null = null): void {
+function sign(
+  pen: CanvasRenderingContext2D,
+  x: number,
+  y: number,
+  text: "+" | "−",
+  theme: Theme,
+  ink: string | null = null,
+): void {
   pen.strokeStyle = ink ?? theme.muted;
   pen.lineWidth = 1.2;
   pen.beginPath();
@@ -257,7 +317,11 @@ function sign(pen: CanvasRenderingContext2D, x: number, y: number, text: "+" | "
 }
 
 const patterns = new WeakMap<CanvasRenderingContext2D, Map<string, CanvasPattern | null>>();
-function patternOf(pen: CanvasRenderingContext2D, hatch: Hatch, color: string): CanvasPattern | null {
+function patternOf(
+  pen: CanvasRenderingContext2D,
+  hatch: Hatch,
+  color: string,
+): CanvasPattern | null {
   let known = patterns.get(pen);
   if (!known) patterns.set(pen, (known = new Map()));
   const key = `${hatch} ${color}`;
@@ -268,7 +332,13 @@ function patternOf(pen: CanvasRenderingContext2D, hatch: Hatch, color: string): 
 
 function rounded(pen: CanvasRenderingContext2D, box: Box, radius: number): void {
   pen.beginPath();
-  pen.roundRect(box.x, box.y, box.width, box.height, Math.min(radius, box.height / 2, box.width / 2));
+  pen.roundRect(
+    box.x,
+    box.y,
+    box.width,
+    box.height,
+    Math.min(radius, box.height / 2, box.width / 2),
+  );
 }
 
 function inset(box: Box, by: number): Box {

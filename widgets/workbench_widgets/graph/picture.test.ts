@@ -13,7 +13,12 @@ import { OpenState } from "./state.ts";
 
 const measure: Measure = (text, size) => text.length * size * 0.5;
 
-function draw(document: GraphDocument, open: (state: OpenState, model: GraphModel) => void, engine: Engine = simpleEngine, anchor: Anchor | null = null) {
+function draw(
+  document: GraphDocument,
+  open: (state: OpenState, model: GraphModel) => void,
+  engine: Engine = simpleEngine,
+  anchor: Anchor | null = null,
+) {
   const model = new GraphModel(document);
   const state = new OpenState();
   open(state, model);
@@ -33,8 +38,9 @@ describe("the picture", () => {
       expect(box.x + box.width).toBeLessThanOrEqual(box.parent.x + box.parent.width + 1e-3);
       expect(box.y + box.height).toBeLessThanOrEqual(box.parent.y + box.parent.height + 1e-3);
     }
-    const siblings = new Map<unknown, typeof picture.boxes[number][]>();
-    for (const box of picture.boxes) siblings.set(box.parent, [...(siblings.get(box.parent) ?? []), box]);
+    const siblings = new Map<unknown, (typeof picture.boxes)[number][]>();
+    for (const box of picture.boxes)
+      siblings.set(box.parent, [...(siblings.get(box.parent) ?? []), box]);
     for (const group of siblings.values()) {
       group.forEach((a, at) => group.slice(at + 1).forEach((b) => expect(meets(a, b)).toBe(false)));
     }
@@ -92,7 +98,9 @@ describe("the picture", () => {
     const after = new GraphModel(chainOfBlocks(3, "planned"));
     const identity = identities(after);
     const anchor: Anchor = (container, part) =>
-      places.within.get(`${container === after.root ? "" : identity(container)}>${identity(part)}`) ?? null;
+      places.within.get(
+        `${container === after.root ? "" : identity(container)}>${identity(part)}`,
+      ) ?? null;
     draw(chainOfBlocks(3, "planned"), (state, model) => state.openAll(model), engine, anchor);
     expect(seen.length).toBeGreaterThan(0);
     for (const x of seen) expect(x).toBeGreaterThan(0);
@@ -104,7 +112,10 @@ describe("identities", () => {
     const before = new GraphModel(chainOfBlocks(2));
     const key = identities(before);
     expect(key(2)).toBe("h10");
-    const twice = { ...chainOfBlocks(2), handles: Int32Array.from(chainOfBlocks(2).handles, (handle) => (handle === 11 ? 10 : handle)) };
+    const twice = {
+      ...chainOfBlocks(2),
+      handles: Int32Array.from(chainOfBlocks(2).handles, (handle) => (handle === 11 ? 10 : handle)),
+    };
     const keys = identities(new GraphModel(twice));
     expect(keys(3)).toBe("h10.1");
   });
@@ -112,7 +123,10 @@ describe("identities", () => {
 
 describe("the grid", () => {
   it("finds boxes that span many cells once", () => {
-    const boxes = [{ x: 0, y: 0, width: 5000, height: 5000 }, { x: 4000, y: 4000, width: 10, height: 10 }];
+    const boxes = [
+      { x: 0, y: 0, width: 5000, height: 5000 },
+      { x: 4000, y: 4000, width: 10, height: 10 },
+    ];
     const grid = new Grid(boxes, { x: 0, y: 0, width: 5000, height: 5000 }, 100);
     expect(grid.query({ x: 3900, y: 3900, width: 300, height: 300 })).toHaveLength(2);
     expect(grid.query({ x: 10, y: 10, width: 1, height: 1 })).toEqual([boxes[0]]);

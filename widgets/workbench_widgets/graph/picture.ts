@@ -21,7 +21,14 @@ export class PictureBox implements SceneBox {
   readonly detail: string;
   readonly model: GraphModel;
 
-  constructor(model: GraphModel, labels: Labels, item: number, open: boolean, parent: PictureBox | null, box: Box) {
+  constructor(
+    model: GraphModel,
+    labels: Labels,
+    item: number,
+    open: boolean,
+    parent: PictureBox | null,
+    box: Box,
+  ) {
     this.model = model;
     this.item = item;
     this.open = open;
@@ -97,7 +104,12 @@ export class Picture implements GraphScene {
     fill(placed, null, null);
     this.boxes = boxes;
     this.wirings = wirings;
-    this.extent = { x: 0, y: 0, width: Math.max(placed.width, 1), height: Math.max(placed.height, 1) };
+    this.extent = {
+      x: 0,
+      y: 0,
+      width: Math.max(placed.width, 1),
+      height: Math.max(placed.height, 1),
+    };
   }
 
   get document(): GraphDocument {
@@ -144,7 +156,11 @@ export class Picture implements GraphScene {
 export function bundlesAt(wiring: Wiring, wanted: (item: number) => boolean): number[] {
   const found: number[] = [];
   wiring.placed.bundles.forEach((bundle: Bundle, at) => {
-    if ((bundle.from !== OUTSIDE && wanted(bundle.from)) || (bundle.to !== OUTSIDE && wanted(bundle.to))) found.push(at);
+    if (
+      (bundle.from !== OUTSIDE && wanted(bundle.from)) ||
+      (bundle.to !== OUTSIDE && wanted(bundle.to))
+    )
+      found.push(at);
   });
   return found;
 }

@@ -34,14 +34,24 @@ export interface GraphScene {
   boxAt(x: number, y: number): SceneBox | null;
   /** Boxes that show nothing inside and that meet a rectangle. */
   boxesIn(rect: Box): SceneBox[];
-  /** The innermost visible box that a node is in; a hidden constant is in that of its first user. */
+  /**
+   * The innermost visible box that a node is in; a hidden constant is in that of its first user.
+   */
   boxOf(node: number): SceneBox;
 }
 
-/** Draws below or above the boxes. The pen is in world coordinates: divide line widths by `transform.scale`. */
+/**
+ * Draws below or above the boxes. The pen is in world coordinates: divide line widths by
+ * `transform.scale`.
+ */
 export interface GraphLayer {
   readonly under: boolean;
-  draw(pen: CanvasRenderingContext2D, scene: GraphScene, transform: Readonly<Transform>, theme: Theme): void;
+  draw(
+    pen: CanvasRenderingContext2D,
+    scene: GraphScene,
+    transform: Readonly<Transform>,
+    theme: Theme,
+  ): void;
 }
 
 export interface Point {
@@ -49,14 +59,22 @@ export interface Point {
   readonly y: number;
 }
 
-/** Takes the pointer from the view. `down` tells whether it wants the gesture; without, the view pans and selects. */
+/**
+ * Takes the pointer from the view. `down` tells whether it wants the gesture; without, the view
+ * pans and selects.
+ */
 export interface GraphTool {
   readonly cursor: string;
   down(world: Point, event: PointerEvent, scene: GraphScene): boolean;
   move?(world: Point, event: PointerEvent, scene: GraphScene): void;
   up?(world: Point, event: PointerEvent, scene: GraphScene): void;
   /** Above everything, in world coordinates. */
-  draw?(pen: CanvasRenderingContext2D, scene: GraphScene, transform: Readonly<Transform>, theme: Theme): void;
+  draw?(
+    pen: CanvasRenderingContext2D,
+    scene: GraphScene,
+    transform: Readonly<Transform>,
+    theme: Theme,
+  ): void;
 }
 
 export interface GraphOptions {

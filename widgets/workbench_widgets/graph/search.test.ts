@@ -3,19 +3,37 @@ import { fakeDocument } from "./fake.ts";
 import { GraphModel } from "./model.ts";
 import { search } from "./search.ts";
 
-const model = new GraphModel(fakeDocument({
-  nodes: [
-    { name: "x", kind: "placeholder", shape: "(1, 3)" },
-    { name: "conv", op: "aten.convolution.default", module: "body.conv1", source: "net.py:12", attributes: "stride=[2, 2]" },
-    { name: "relu", op: "aten.relu.default", module: "body", tag: "tag0" },
-    { name: "relu_1", op: "aten.relu.default", shape: "(4, 4)" },
-  ],
-  edges: [["x", "conv"], ["conv", "relu"], ["relu", "relu_1"]],
-  modules: [{ path: "body", type: "torch.nn.Sequential" }, { path: "body.conv1", type: "torch.nn.Conv2d" }],
-}));
+const model = new GraphModel(
+  fakeDocument({
+    nodes: [
+      { name: "x", kind: "placeholder", shape: "(1, 3)" },
+      {
+        name: "conv",
+        op: "aten.convolution.default",
+        module: "body.conv1",
+        source: "net.py:12",
+        attributes: "stride=[2, 2]",
+      },
+      { name: "relu", op: "aten.relu.default", module: "body", tag: "tag0" },
+      { name: "relu_1", op: "aten.relu.default", shape: "(4, 4)" },
+    ],
+    edges: [
+      ["x", "conv"],
+      ["conv", "relu"],
+      ["relu", "relu_1"],
+    ],
+    modules: [
+      { path: "body", type: "torch.nn.Sequential" },
+      { path: "body.conv1", type: "torch.nn.Conv2d" },
+    ],
+  }),
+);
 const found = (query: string, regex = false) =>
   search(model, query, regex).hits.map(({ kind, index }) =>
-    kind === "node" ? model.document.name.get(index) : `module ${model.document.module_path.get(index)}`);
+    kind === "node"
+      ? model.document.name.get(index)
+      : `module ${model.document.module_path.get(index)}`,
+  );
 
 describe("search", () => {
   it("finds by name, operator, attribute, shape, source and tag", () => {
@@ -27,7 +45,7 @@ describe("search", () => {
   });
 
   it("needs all words", () => {
-    expect(found("relu \"(4, 4)\"")).toEqual(["relu_1"]);
+    expect(found('relu "(4, 4)"')).toEqual(["relu_1"]);
     expect(found("relu conv")).toEqual([]);
   });
 

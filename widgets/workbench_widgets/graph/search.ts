@@ -1,4 +1,5 @@
-// Finding nodes and modules by text: words that all must match, `field:word` for one field, or a regular
+// Finding nodes and modules by text: words that all must match, `field:word` for one field, or a
+// regular
 // expression.
 import type { GraphModel } from "./model.ts";
 
@@ -14,7 +15,18 @@ export interface Found {
   readonly problem: string;
 }
 
-const FIELDS = ["name", "op", "kind", "shape", "dtype", "attributes", "source", "tag", "module", "type"] as const;
+const FIELDS = [
+  "name",
+  "op",
+  "kind",
+  "shape",
+  "dtype",
+  "attributes",
+  "source",
+  "tag",
+  "module",
+  "type",
+] as const;
 type Field = (typeof FIELDS)[number];
 const ANYWHERE: readonly Field[] = ["name", "op", "shape", "dtype", "attributes", "source", "tag"];
 
@@ -42,7 +54,8 @@ export function search(model: GraphModel, query: string, regex = false): Found {
   for (let module = 1; module < model.modules; module++) {
     const texts = [document.module_name.get(module), document.module_type.get(module)];
     const own = (term: Term) =>
-      (term.fields === ANYWHERE || term.fields.includes("type")) && texts.some((text) => term.test(text));
+      (term.fields === ANYWHERE || term.fields.includes("type")) &&
+      texts.some((text) => term.test(text));
     if (terms.every(own)) hits.push({ kind: "module", index: module });
   }
   return { hits, problem: "" };
@@ -60,7 +73,10 @@ function parse(query: string, regex: boolean): Term[] {
     const named = /^([a-z]+):(.*)$/i.exec(word);
     const field = FIELDS.find((known) => known === named?.[1]?.toLowerCase());
     const needle = (field && named ? named[2]! : word).replaceAll('"', "").toLowerCase();
-    return { fields: field ? [field] : ANYWHERE, test: (text) => text.toLowerCase().includes(needle) };
+    return {
+      fields: field ? [field] : ANYWHERE,
+      test: (text) => text.toLowerCase().includes(needle),
+    };
   });
 }
 
@@ -70,7 +86,9 @@ function memoized(term: Term, model: GraphModel): (node: number) => boolean {
   const byField = term.fields.map((field) => {
     if (field === "module" || field === "type") {
       const texts = field === "module" ? document.module_path : document.module_type;
-      const hit = Array.from({ length: model.modules }, (_, module) => term.test(texts.get(module)));
+      const hit = Array.from({ length: model.modules }, (_, module) =>
+        term.test(texts.get(module)),
+      );
       return (node: number) => hit[document.module[node]!]!;
     }
     const column = document[field];

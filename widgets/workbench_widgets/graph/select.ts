@@ -1,4 +1,5 @@
-// The shared selection, in the graph: what is lit, what a click selects, and what is opened to show it.
+// The shared selection, in the graph: what is lit, what a click selects, and what is opened to show
+// it.
 import type { Picked } from "../contract.ts";
 import type { Host } from "../shared/host.ts";
 import { HandleIndex } from "../shared/selection.ts";
@@ -61,7 +62,9 @@ export class GraphSelection {
     if (extend && before.method === this.method) {
       const known = new Set(before.handles);
       const all = handles.length > 0 && handles.every((handle) => known.has(handle));
-      handles = all ? before.handles.filter((handle) => !handles.includes(handle)) : [...known, ...handles];
+      handles = all
+        ? before.handles.filter((handle) => !handles.includes(handle))
+        : [...known, ...handles];
     } else if (extend && !handles.length) {
       return;
     }
@@ -98,7 +101,9 @@ export class GraphSelection {
     }
     const { handle_start: start } = model.document;
     for (const [item, count] of whole) {
-      const all = model.members(item).reduce((sum, node) => sum + (start[node + 1]! > start[node]! ? 1 : 0), 0);
+      const all = model
+        .members(item)
+        .reduce((sum, node) => sum + (start[node + 1]! > start[node]! ? 1 : 0), 0);
       this.lit.set(item, count === all ? 2 : 1);
     }
     if (reveal && found.length) this.bring(found);

@@ -1,4 +1,5 @@
-// A plain layout by ranks: what the tests arrange with, so that they do not depend on the compiled engine.
+// A plain layout by ranks: what the tests arrange with, so that they do not depend on the compiled
+// engine.
 import type { Engine, EngineInput, EngineResult } from "./arrange.ts";
 
 const GAP_X = 24;

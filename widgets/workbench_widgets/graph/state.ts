@@ -3,7 +3,10 @@ import type { GraphModel } from "./model.ts";
 
 /** Opening more boxes than this at once makes a picture that nobody can read. */
 export const LIMIT = 300;
-/** The first view opens levels up to this many boxes: few enough for labels, many enough for an overview. */
+/**
+ * The first view opens levels up to this many boxes: few enough for labels, many enough for an
+ * overview.
+ */
 export const FIRST = 56;
 
 export class OpenState {

@@ -1,4 +1,5 @@
-// A drawing that is too large to be made sixty times a second: while it is panned or zoomed, the last one is
+// A drawing that is too large to be made sixty times a second: while it is panned or zoomed, the
+// last one is
 // shown moved or scaled; when it rests, it is made anew.
 import type { Transform } from "../shared/viewport.ts";
 
@@ -23,14 +24,30 @@ export class Still {
     this.taken = null;
   }
 
-  /** Draws, or shows the last drawing while the transform changes; `draw` returns how many boxes it drew. */
-  draw(pen: CanvasRenderingContext2D, transform: Readonly<Transform>, size: { width: number; height: number }, draw: Draw): void {
+  /**
+   * Draws, or shows the last drawing while the transform changes; `draw` returns how many boxes it
+   * drew.
+   */
+  draw(
+    pen: CanvasRenderingContext2D,
+    transform: Readonly<Transform>,
+    size: { width: number; height: number },
+    draw: Draw,
+  ): void {
     const { taken, canvas } = this;
-    const moves = taken && (taken.x !== transform.x || taken.y !== transform.y || taken.scale !== transform.scale);
+    const moves =
+      taken &&
+      (taken.x !== transform.x || taken.y !== transform.y || taken.scale !== transform.scale);
     const fits = canvas && canvas.width === pen.canvas.width && canvas.height === pen.canvas.height;
     if (taken && canvas && fits && moves && this.count > MOST) {
       const ratio = transform.scale / taken.scale;
-      pen.drawImage(canvas, transform.x - taken.x * ratio, transform.y - taken.y * ratio, size.width * ratio, size.height * ratio);
+      pen.drawImage(
+        canvas,
+        transform.x - taken.x * ratio,
+        transform.y - taken.y * ratio,
+        size.width * ratio,
+        size.height * ratio,
+      );
       clearTimeout(this.timer);
       this.timer = setTimeout(() => {
         this.forget();

@@ -17,7 +17,9 @@ export function tip(box: PictureBox, overlay: Overlay | null): Node {
     const node = box.index;
     const constants = [...box.members()].filter((member) => member !== node);
     const module = document.module[node]!;
-    return h("div", {},
+    return h(
+      "div",
+      {},
       h("strong", {}, document.name.get(node)),
       facts([
         ["operator", document.op.get(node)],
@@ -25,14 +27,23 @@ export function tip(box: PictureBox, overlay: Overlay | null): Node {
         ["bytes", document.bytes[node] ? bytes(document.bytes[node]!) : null],
         measured,
         ["attributes", document.attributes.get(node)],
-        ["constants", constants.slice(0, 4).map((member) => `${document.name.get(member)} ${document.shape.get(member)}`).join(", ") || null],
+        [
+          "constants",
+          constants
+            .slice(0, 4)
+            .map((member) => `${document.name.get(member)} ${document.shape.get(member)}`)
+            .join(", ") || null,
+        ],
         ["partition", document.tag.get(node)],
         ["module", document.module_path.get(module)],
         ["class", document.module_type.get(module).split(".").pop() ?? null],
         ["source", document.source.get(node)],
-      ]));
+      ]),
+    );
   }
-  return h("div", {},
+  return h(
+    "div",
+    {},
     h("strong", {}, box.title),
     facts([
       ["path", document.module_path.get(box.index)],
@@ -41,5 +52,6 @@ export function tip(box: PictureBox, overlay: Overlay | null): Node {
       ["nodes", count(model.count(box.item))],
       measured,
       ["", box.open ? "double-click closes" : "double-click opens"],
-    ]));
+    ]),
+  );
 }

@@ -5,26 +5,66 @@ import { selectionOf } from "../shared/selection.ts";
 import { chainOfBlocks } from "./fake.ts";
 import type { GraphHandle } from "./scene.ts";
 
-vi.mock("./engine.ts", async () => ({ loadEngine: async () => (await import("./simple.ts")).simpleEngine }));
+vi.mock("./engine.ts", async () => ({
+  loadEngine: async () => (await import("./simple.ts")).simpleEngine,
+}));
 const { mount } = await import("./view.ts");
 
 const STAGES = ["exported", "edge", "planned"];
 const ABOUT: About = {
-  view: "graph", title: "a net", family: "", stage: "edge", methods: ["forward"], method: "forward", can_lower: true, can_run: true,
+  view: "graph",
+  title: "a net",
+  family: "",
+  stage: "edge",
+  methods: ["forward"],
+  method: "forward",
+  can_lower: true,
+  can_run: true,
   stages: STAGES.map((name) => ({ name, title: name, detail: "", seconds: null })),
 };
 const DETAILS: GraphDetails = {
-  row: 2, name: "mm0", target: "aten.mm.default", schema: "aten::mm(Tensor self, Tensor mat2) -> Tensor", module: "blocks.0", module_type: "Block",
-  inputs: [{ name: "x", row: 0, shape: "(2, 2)", dtype: "float32", strides: "(2, 1)", dim_order: "(0, 1)", bytes: 16 }],
-  outputs: [], arguments: [], metadata: { debug_handle: "3" }, why_not: ["no kernel for it"], source: "model.py:0",
+  row: 2,
+  name: "mm0",
+  target: "aten.mm.default",
+  schema: "aten::mm(Tensor self, Tensor mat2) -> Tensor",
+  module: "blocks.0",
+  module_type: "Block",
+  inputs: [
+    {
+      name: "x",
+      row: 0,
+      shape: "(2, 2)",
+      dtype: "float32",
+      strides: "(2, 1)",
+      dim_order: "(0, 1)",
+      bytes: 16,
+    },
+  ],
+  outputs: [],
+  arguments: [],
+  metadata: { debug_handle: "3" },
+  why_not: ["no kernel for it"],
+  source: "model.py:0",
   code: [{ number: 0, text: "y = x @ w" }],
-  origins: [{ handle: 10, name: "linear", target: "aten.linear.default", module: "blocks.0", source: "model.py:0" }],
+  origins: [
+    {
+      handle: 10,
+      name: "linear",
+      target: "aten.linear.default",
+      module: "blocks.0",
+      source: "model.py:0",
+    },
+  ],
   stages: [{ stage: "planned", count: 1, rows: [2], names: ["mm0"], ops: ["aten.mm.default"] }],
 };
 
 function overlays(stage: string): OverlayDocument {
   const values = new Float64Array(11).fill(NaN).map((_, row) => (row % 3 === 2 ? row : NaN));
-  return { stage, method: "forward", columns: [{ name: "time", title: "Time", unit: "ms", aggregate: "sum", values }] };
+  return {
+    stage,
+    method: "forward",
+    columns: [{ name: "time", title: "Time", unit: "ms", aggregate: "sum", values }],
+  };
 }
 
 class FakeHost {
@@ -38,7 +78,12 @@ class FakeHost {
 
   async document(kind: string, key = ""): Promise<unknown> {
     const stage = key.split("/")[0]!;
-    if (this.broken === stage) throw new CallError({ kind: "WorkbenchError", message: "it broke", details: { hint: "mend it" } });
+    if (this.broken === stage)
+      throw new CallError({
+        kind: "WorkbenchError",
+        message: "it broke",
+        details: { hint: "mend it" },
+      });
     return kind === "graph" ? chainOfBlocks(this.blocks, stage) : overlays(stage);
   }
   has(): boolean {
@@ -63,9 +108,12 @@ let view: GraphHandle;
 const settle = () => new Promise((done) => setTimeout(done, 5));
 const canvas = () => el.querySelector<HTMLElement>("canvas.wb-canvas")!;
 const key = (name: string, more: KeyboardEventInit = {}) =>
-  canvas().dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
+  canvas().dispatchEvent(
+    new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }),
+  );
 const spoken = () => el.querySelector("[aria-live]")!.textContent ?? "";
-const byLabel = <E extends HTMLElement>(label: string) => el.querySelector<E>(`[aria-label="${label}"]`)!;
+const byLabel = <E extends HTMLElement>(label: string) =>
+  el.querySelector<E>(`[aria-label="${label}"]`)!;
 const search = (text: string) => {
   const field = byLabel<HTMLInputElement>("Search nodes and modules");
   field.value = text;
@@ -97,7 +145,10 @@ describe("the graph view", () => {
     end();
     expect(view.scene!.document.stage).toBe("planned");
     expect(view.scene!.boxOf(2).kind).toBe("node");
-    expect(byLabel<HTMLInputElement>("Stage").getAttribute("aria-valuetext") ?? el.querySelector("input[type=range]")!.getAttribute("aria-valuetext")).toBe("planned");
+    expect(
+      byLabel<HTMLInputElement>("Stage").getAttribute("aria-valuetext") ??
+        el.querySelector("input[type=range]")!.getAttribute("aria-valuetext"),
+    ).toBe("planned");
   });
 
   it("walks along edges, opens with Enter, says where it is", () => {
@@ -166,7 +217,9 @@ describe("the graph view", () => {
     expect(el.querySelector(".wb-graph-found")!.textContent).toBe("1 / 3");
     expect(host.selection.get()).toMatchObject({ handles: [11], node: "relu0" });
     expect(view.scene!.boxOf(3).kind).toBe("node");
-    field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", shiftKey: true, cancelable: true }));
+    field.dispatchEvent(
+      new KeyboardEvent("keydown", { key: "Enter", shiftKey: true, cancelable: true }),
+    );
     expect(host.selection.get().node).toBe("relu2");
   });
 
@@ -189,8 +242,14 @@ describe("the graph view", () => {
     byLabel<HTMLButtonElement>("The nodes as a table").click();
     byLabel<HTMLButtonElement>("The nodes as a table").click();
     await new Promise((done) => setTimeout(done, 50));
-    expect(rows().find((row) => row.dataset.row === "3")!.getAttribute("aria-selected")).toBe("true");
-    rows().find((row) => row.dataset.row === "2")!.click();
+    expect(
+      rows()
+        .find((row) => row.dataset.row === "3")!
+        .getAttribute("aria-selected"),
+    ).toBe("true");
+    rows()
+      .find((row) => row.dataset.row === "2")!
+      .click();
     expect(host.selection.get()).toMatchObject({ handles: [10], node: "mm0" });
   });
 
@@ -218,7 +277,10 @@ describe("the graph view", () => {
 
   it("copies the selection", async () => {
     const written: string[] = [];
-    vi.stubGlobal("navigator", { ...navigator, clipboard: { writeText: async (text: string) => void written.push(text) } });
+    vi.stubGlobal("navigator", {
+      ...navigator,
+      clipboard: { writeText: async (text: string) => void written.push(text) },
+    });
     host.selection.set({ method: "forward", handles: [10, 11], node: null });
     const menu = byLabel<HTMLSelectElement>("Copy the selection as");
     for (const form of ["names", "handles", "python"]) {

@@ -4,7 +4,10 @@ import type { Picture, PictureBox } from "./picture.ts";
 
 export type Step = "down" | "up" | "left" | "right" | "outer";
 
-/** Where a step leads; null where there is nothing. Down and up follow edges, left and right siblings. */
+/**
+ * Where a step leads; null where there is nothing. Down and up follow edges, left and right
+ * siblings.
+ */
 export function walk(picture: Picture, from: PictureBox, step: Step): PictureBox | null {
   switch (step) {
     case "outer":
@@ -19,7 +22,10 @@ export function walk(picture: Picture, from: PictureBox, step: Step): PictureBox
   }
 }
 
-/** The nearest box at the other end of an edge; at a border the walk goes on outside, into frames inside. */
+/**
+ * The nearest box at the other end of an edge; at a border the walk goes on outside, into frames
+ * inside.
+ */
 function along(picture: Picture, from: PictureBox, forward: boolean): PictureBox | null {
   for (let box: PictureBox | null = from; box; box = box.parent) {
     const holder: PictureBox | null = box.parent;
@@ -42,7 +48,9 @@ function enter(picture: Picture, box: PictureBox, forward: boolean): PictureBox 
   let inner = box;
   while (inner.open) {
     const wiring = picture.wirings.find((known) => known.owner === inner);
-    const gate = wiring?.placed.bundles.find((bundle) => (forward ? bundle.from : bundle.to) === OUTSIDE);
+    const gate = wiring?.placed.bundles.find(
+      (bundle) => (forward ? bundle.from : bundle.to) === OUTSIDE,
+    );
     const next = gate && picture.box(forward ? gate.to : gate.from);
     if (!next) break;
     inner = next;
@@ -50,13 +58,22 @@ function enter(picture: Picture, box: PictureBox, forward: boolean): PictureBox 
   return inner;
 }
 
-/** The next box in the same container: of those at the same height the nearest on that side, else the next in order. */
+/**
+ * The next box in the same container: of those at the same height the nearest on that side, else
+ * the next in order.
+ */
 function beside(picture: Picture, from: PictureBox, sign: 1 | -1): PictureBox | null {
   const wiring = picture.wirings.find((known) => known.owner === from.parent);
   if (!wiring) return null;
-  const siblings = wiring.placed.parts.map((part) => picture.box(part)).filter((box): box is PictureBox => box !== null);
+  const siblings = wiring.placed.parts
+    .map((part) => picture.box(part))
+    .filter((box): box is PictureBox => box !== null);
   const level = siblings.filter(
-    (box) => box !== from && box.y < from.y + from.height && from.y < box.y + box.height && sign * (box.x - from.x) > 0,
+    (box) =>
+      box !== from &&
+      box.y < from.y + from.height &&
+      from.y < box.y + box.height &&
+      sign * (box.x - from.x) > 0,
   );
   level.sort((a, b) => sign * (a.x - b.x));
   if (level[0]) return level[0];
@@ -71,7 +88,9 @@ function distance(a: PictureBox, b: PictureBox): number {
 export function spoken(box: PictureBox): string {
   const { model } = box;
   const { document } = model;
-  const where = box.parent ? ` in ${document.module_path.get(box.parent.index) || box.parent.title}` : "";
+  const where = box.parent
+    ? ` in ${document.module_path.get(box.parent.index) || box.parent.title}`
+    : "";
   if (box.kind === "node") {
     const name = document.name.get(box.index);
     return `${box.title}${name === box.title ? "" : `, ${name}`}, ${box.detail}${where}`;

@@ -73,17 +73,23 @@ export class GraphView implements GraphHandle {
     this.selection = new GraphSelection(host, this.core, this.method);
     this.colors = new Colors(this.core, options.overlay ?? "kind");
     this.tooltip = makeTooltip(el);
-    this.hits = new Hits(this.core, (text, problem) => {
-      this.controls?.setFound(text, problem);
-      if (text) this.say(text);
-    }, (hit) => {
-      if (hit.kind === "node") this.selection.pickNodes([hit.index], false, hit.index);
-    });
-    this.details = chrome ? new Details(host, {
-      goTo: (node) => this.goTo(node),
-      goToStage: (stage, rows) => void this.goToStage(stage, rows),
-      copy: (text) => void this.toClipboard(text),
-    }) : null;
+    this.hits = new Hits(
+      this.core,
+      (text, problem) => {
+        this.controls?.setFound(text, problem);
+        if (text) this.say(text);
+      },
+      (hit) => {
+        if (hit.kind === "node") this.selection.pickNodes([hit.index], false, hit.index);
+      },
+    );
+    this.details = chrome
+      ? new Details(host, {
+          goTo: (node) => this.goTo(node),
+          goToStage: (stage, rows) => void this.goToStage(stage, rows),
+          copy: (text) => void this.toClipboard(text),
+        })
+      : null;
     this.controls = chrome ? this.makeControls(roomy) : null;
     this.minimap = chrome ? new Minimap(this.core.viewport, this.core.categories) : null;
     this.build(roomy);
@@ -98,7 +104,8 @@ export class GraphView implements GraphHandle {
     );
   }
 
-  // ---- what others use -------------------------------------------------------------------------------------
+  // ---- what others use
+  // -------------------------------------------------------------------------------------
 
   get scene(): GraphScene | null {
     return this.core.picture;
@@ -192,7 +199,8 @@ export class GraphView implements GraphHandle {
     }
   }
 
-  // ---- putting it together ---------------------------------------------------------------------------------
+  // ---- putting it together
+  // ---------------------------------------------------------------------------------
 
   private makeControls(details: boolean): Controls {
     return new Controls(this.host, this.stage, this.method, details, {
@@ -216,12 +224,15 @@ export class GraphView implements GraphHandle {
     const { viewport } = this.core;
     this.main.append(this.colors.legend.el);
     this.canvas.append(
-      h("div.wb-graph-corner", { role: "group", "aria-label": "Zoom and modules" },
+      h(
+        "div.wb-graph-corner",
+        { role: "group", "aria-label": "Zoom and modules" },
         button("+", "Zoom in (+)", () => viewport.zoom(1.25)),
         button("−", "Zoom out (-)", () => viewport.zoom(0.8)),
         button("⤢", "Fit all in sight (f)", () => viewport.fit()),
         button("⊞", "Open all modules", () => this.core.openAll()),
-        button("⊟", "Close all modules", () => this.core.closeAll())),
+        button("⊟", "Close all modules", () => this.core.closeAll()),
+      ),
     );
     if (this.minimap) this.canvas.append(this.minimap.el);
     const body = h("div.wb-body", {}, this.main, this.details?.el);
@@ -266,7 +277,8 @@ export class GraphView implements GraphHandle {
     this.table.select(this.selection.nodes);
   }
 
-  // ---- following one another -------------------------------------------------------------------------------
+  // ---- following one another
+  // -------------------------------------------------------------------------------
 
   private arranged(picture: Picture): void {
     this.tooltip.hide();
@@ -286,7 +298,8 @@ export class GraphView implements GraphHandle {
     const picked = this.host.selection.get();
     this.selection.pick(box, extend);
     // What has no handles, or the same as before, changes no selection.
-    if (picked === this.host.selection.get()) this.describe(box?.kind === "node" ? box.index : null);
+    if (picked === this.host.selection.get())
+      this.describe(box?.kind === "node" ? box.index : null);
   }
 
   private selected(own: boolean): void {
