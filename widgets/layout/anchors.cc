@@ -134,7 +134,7 @@ class Keeper {
         double& x = places.x[kept[i]];
         x = pool.count == 1 ? before(kept[i]) : quarters(first + offset[i] - offset[pool.first]);
         x = std::max(x, edge + g.left[kept[i]]);
-        edge = x + g.right[kept[i]];
+        edge = x + g.right[kept[i]] + least;
       }
     }
   }

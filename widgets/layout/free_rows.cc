@@ -6,7 +6,10 @@ namespace wb::layout {
 
 void FreeRows::take(int32_t row, double low, double high) {
   std::vector<Taken>& all = taken_[row];
-  const auto next = std::lower_bound(all.begin(), all.end(), low, [](const Taken& a, double x) { return a.low < x; });
+  // By both ends: a box without width may stand where another one begins.
+  const auto next = std::upper_bound(all.begin(), all.end(), Taken{low, high}, [](const Taken& a, const Taken& b) {
+    return a.low != b.low ? a.low < b.low : a.high < b.high;
+  });
   all.insert(next, {low, high});
 }
 

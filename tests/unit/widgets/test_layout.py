@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +15,9 @@ from hypothesis import strategies as st
 
 from workbench.errors import DisplayError
 from workbench_widgets.layout import Layout, layout
+
+# Read by `engine.test.ts` too.
+GOLDEN = Path(__file__).parents[3] / "widgets" / "layout" / "golden.json"
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -289,3 +294,54 @@ def test_layout_rejects_arguments_out_of_range(change: dict[str, object], words:
     arguments: dict[str, object] = {"width": [80, 80], "height": [30, 30], "src": [0], "dst": [1]}
     with pytest.raises(DisplayError, match=f"(?s){words}"):
         layout(**{**arguments, **change})  # type: ignore[arg-type]
+
+
+def golden_cases() -> dict[str, dict[str, list[float | None]]]:
+    """Inputs whose results both the native engine and the one in the views must give."""
+    mixed = random_graph(40, 60, 5, 8)
+    more = np.array([(20, 3), (7, 7), (-1, 4), (-1, 30), (11, -1), (39, -1), (0, 35)], np.int32)
+    mixed.src, mixed.dst = np.append(mixed.src, more[:, 0]), np.append(mixed.dst, more[:, 1])
+    tangle = random_graph(120, 200, 6)
+    before = mixed.lay_out()
+    nowhere = np.full(40, np.nan, np.float32)
+    cases: dict[str, dict[str, list[float | None]]] = {}
+    for name, made, x, y in [
+        ("blocks", blocks(3), nowhere[:19], nowhere[:19]),
+        ("mixed", mixed, nowhere, nowhere),
+        ("anchored", mixed, np.where(np.arange(40) % 9 == 4, nowhere, before.x), before.y),
+        ("tangle", tangle, np.full(120, np.nan), np.full(120, np.nan)),
+    ]:
+        columns = {"width": made.width, "height": made.height, "src": made.src, "dst": made.dst}
+        cases[name] = {key: column.tolist() for key, column in columns.items()}
+        # JSON has no NaN; anchors are multiples of a quarter, exact in it.
+        for key, anchor in (("anchor_x", x), ("anchor_y", y)):
+            cases[name][key] = [None if np.isnan(value) else float(value) for value in anchor]
+    return cases
+
+
+def test_native_engine_gives_the_golden_layouts(request: pytest.FixtureRequest) -> None:
+    results = {}
+    for name, case in golden_cases().items():
+        edges = {key: np.array(case[key], np.int32) for key in ("src", "dst")}
+        sizes = {key: np.array(case[key], np.float32) for key in ("width", "height")}
+        made = Graph(sizes["width"], sizes["height"], edges["src"], edges["dst"])
+        anchors = {key: np.array(case[key], np.float32) for key in ("anchor_x", "anchor_y")}
+        result = made.lay_out(**anchors)
+        results[name] = {
+            "input": case,
+            "x": result.x.tolist(),
+            "y": result.y.tolist(),
+            "size": [result.width, result.height],
+            "edge_start": result.edge_start.tolist(),
+            "points": [round(value, 4) for value in result.points.ravel().tolist()],
+        }
+    if request.config.getoption("--update-golden"):
+        GOLDEN.write_text(json.dumps(results) + "\n", encoding="utf-8")
+    stored = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert stored.keys() == results.keys()
+    for name, given_back in results.items():
+        assert stored[name]["input"] == given_back["input"]
+        for key in ("x", "y", "size", "edge_start", "points"):
+            np.testing.assert_allclose(
+                given_back[key], stored[name][key], rtol=0, atol=1e-3, err_msg=f"{name}: {key}"
+            )
