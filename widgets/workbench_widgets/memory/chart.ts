@@ -19,6 +19,8 @@ export interface ChartState {
   arena: number;
   /** Bytes of the arena, of the preview if there is one. */
   size: number;
+  /** Of a preview: bytes of the arena in the plan that holds. */
+  sizeBefore: number;
   peak: number;
   lowerBound: number;
   limit: number | null;
@@ -137,7 +139,7 @@ export class Chart {
     const { transform } = this.viewport;
     const state = this.state;
     const high = this.size.height * this.zoomY;
-    const top = Math.max(state ? Math.max(state.size, this.limitShown() ?? 0) : 1, 1);
+    const top = Math.max(state?.size ?? 1, state?.sizeBefore ?? 0, this.limitShown() ?? 0, 1);
     const perByte = (high - HEADROOM) / top;
     return {
       width: this.size.width,

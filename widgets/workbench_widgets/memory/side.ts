@@ -29,7 +29,7 @@ export function summary(arena: MemoryArena, document: MemoryDocument): HTMLEleme
 export function change(preview: MemoryPreview, applied: boolean, stale: string): HTMLElement {
   const moved = preview.moved.reduce((sum, item) => sum + item, 0);
   const row = (name: string, before: number, after: number) => {
-    const percentage = before ? ` (${delta((100 * (after - before)) / before, (value) => value.toFixed(1))} %)` : "";
+    const percentage = before ? ` (${delta((100 * (after - before)) / before, (value) => value.toFixed(1).replace("-", "−"))} %)` : "";
     return h(
       "tr",
       {},

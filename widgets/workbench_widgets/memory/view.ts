@@ -182,6 +182,7 @@ class MemoryView implements MemoryHandle {
         moved: this.preview?.moved ?? null,
         arena: this.arena,
         size: next?.after ?? known?.size ?? 0,
+        sizeBefore: this.preview ? (known?.size ?? 0) : 0,
         peak: next?.peak_moment ?? known?.peak_moment ?? 0,
         lowerBound: next?.lower_bound ?? known?.lower_bound ?? 0,
         limit: draft.choices.arena_limits[String(this.arena)] ?? null,

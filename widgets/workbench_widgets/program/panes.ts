@@ -30,7 +30,7 @@ const bar = (name: string, title: string, column: ArrayLike<number>): TableColum
       h(
         "span.wb-program-amount",
         {},
-        h("span.wb-bar", { style: `width:${column[row] ? Math.max(1, (60 * column[row]!) / most) : 0}px` }),
+        column[row] ? h("span.wb-bar", { style: `width:${Math.max(1, (60 * column[row]!) / most)}px` }) : null,
         h("span", {}, column[row] ? bytes(column[row]!) : "–"),
       ),
   };

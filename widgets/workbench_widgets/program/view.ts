@@ -9,6 +9,7 @@ import { matches, type Host } from "../shared/host.ts";
 import { hatchCss } from "../shared/palette.ts";
 import { widget, type Mounted } from "../shared/render.ts";
 import { HandleIndex } from "../shared/selection.ts";
+import { makeSplit, type Split } from "../shared/split.ts";
 import { Table } from "../shared/table.ts";
 import { group, select, setOptions, spacer, toggle, toolbar } from "../shared/toolbar.ts";
 import { facts, makeTooltip, type Tooltip } from "../shared/tooltip.ts";
@@ -27,6 +28,7 @@ import type { TreeNode } from "./treemap.ts";
 
 const TABS = { instructions: "Instructions", values: "Values", operators: "Operators", delegates: "Delegates" } as const;
 type Tab = keyof typeof TABS;
+const NARROW = 720;
 
 export interface ProgramOptions {
   readonly stage?: string;
@@ -41,8 +43,7 @@ class ProgramView implements ProgramHandle {
   private readonly host: Host;
   private readonly frame: HTMLElement;
   private readonly notes = h("div.wb-program-notes");
-  private readonly left = h("div.wb-program-left");
-  private readonly right = h("div.wb-program-right");
+  private readonly split: Split = makeSplit("Map and tables", 0.52);
   private readonly details = h("div.wb-program-part", { role: "status", hidden: true });
   private readonly tabs = h("div.wb-program-tabs", { role: "tablist", "aria-label": "Tables" });
   private readonly pane = h("div.wb-program-pane", { role: "tabpanel" });
@@ -85,16 +86,19 @@ class ProgramView implements ProgramHandle {
     });
     this.tableToggle = toggle("Table", "The parts of the file as a table (T)", false, (shown) => this.toggleParts(shown));
     const bar = toolbar("Program", this.methods, group("group by", this.grouping), this.search, spacer(), this.tableToggle);
-    this.frame = h("div.wb-frame.wb-program", {}, bar, this.notes, h("div.wb-body", {}, this.left, this.right), this.foot);
+    this.frame = h("div.wb-frame.wb-program", {}, bar, this.notes, h("div.wb-body", {}, this.split.el), this.foot);
     el.append(this.frame);
     this.tooltip = makeTooltip(this.frame);
-    this.map = new TreeMap(this.left, {
+    this.map = new TreeMap(this.split.first, {
       hover: (node, event) => this.hover(node, event),
       pick: (node, extend) => this.pickPart(node, extend),
     });
-    this.left.append(this.details);
-    this.right.append(this.tabs, this.pane);
+    this.split.first.append(this.details);
+    this.split.second.append(this.tabs, this.pane);
+    const observer = new ResizeObserver(() => this.split.setStacked(this.frame.clientWidth < NARROW));
+    observer.observe(this.frame);
     this.ends.push(
+      () => observer.disconnect(),
       host.selection.subscribe((picked) => this.selected(picked)),
       host.onChange((kinds) => {
         if (matches(kinds, "program") || matches(kinds, "program_method")) void this.load(this.method);
@@ -129,6 +133,7 @@ class ProgramView implements ProgramHandle {
     this.table?.destroy();
     this.parts?.destroy();
     this.map.destroy();
+    this.split.destroy();
     this.tooltip.destroy();
     this.frame.remove();
   }
@@ -268,7 +273,7 @@ class ProgramView implements ProgramHandle {
         this.pickPart(node, extend);
       },
     });
-    this.left.prepend(this.parts.el);
+    this.split.first.prepend(this.parts.el);
     this.light();
   }
 
