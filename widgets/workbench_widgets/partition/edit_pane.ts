@@ -62,11 +62,11 @@ export class EditPane {
   /** Hovering a button shows in the graph what it would do. */
   private look(action: Action): void {
     const answer = this.editor.answers.get(action);
-    if (answer) this.editor.show({ request: this.editor.request(action), answer, made: false });
+    if (answer) this.editor.show({ request: this.editor.request(action), answer, kind: "look" });
   }
 
   private unlook(): void {
-    if (this.editor.shown && !this.editor.shown.made) this.editor.show(null);
+    this.editor.unlook();
   }
 
   private choose(): void {
@@ -135,9 +135,9 @@ export class EditPane {
     this.answer.replaceChildren();
     this.answer.className = "wb-partition-answer";
     if (!shown) return;
-    const { answer, made, request } = shown;
+    const { answer, kind, request } = shown;
     this.answer.classList.add(answer.legal ? "wb-legal" : "wb-illegal");
-    const head = answer.legal ? (made ? "Done" : "Would") : "Not legal";
+    const head = answer.legal ? (kind === "made" ? "Done" : "Would") : (kind === "refused" ? "Refused" : "Not legal");
     this.answer.append(h("div", {}, h("strong", {}, `${answer.legal ? "✓" : "✗"} ${head}: `), answer.text));
     if (answer.legal) {
       this.answer.append(h("div", {}, costChange(answer.cost_before, answer.cost_after)));

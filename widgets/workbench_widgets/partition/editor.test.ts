@@ -74,18 +74,29 @@ describe("edits", () => {
   it("shows the answer to an edit that was made, and to one that was refused", async () => {
     const request = editor.request("erase", [1]);
     await editor.apply(request);
-    expect(editor.shown).toMatchObject({ made: true, answer: { legal: true } });
+    expect(editor.shown).toMatchObject({ kind: "made", answer: { legal: true } });
     host.answers["partition.apply"] = (asked) => answerTo(asked, { legal: false, message: "no", path: [1, 2, 3] });
     await editor.apply(request);
-    expect(editor.shown).toMatchObject({ made: false, answer: { legal: false, path: [1, 2, 3] } });
+    expect(editor.shown).toMatchObject({ kind: "refused", answer: { legal: false, path: [1, 2, 3] } });
   });
 
   it("what was only looked at is forgotten when the partition changes", async () => {
     editor.look(editor.request("erase", [1]));
     await settled();
-    expect(editor.shown?.made).toBe(false);
+    expect(editor.shown?.kind).toBe("look");
     host.change("partition.state");
     await settled();
+    expect(editor.shown).toBeNull();
+  });
+
+  it("the answer to what was refused stays until something else is done", async () => {
+    host.answers["partition.apply"] = (asked) => answerTo(asked, { legal: false, message: "no" });
+    await editor.apply(editor.request("erase", [1]));
+    host.change("partition.state");
+    editor.look(null);
+    await settled();
+    expect(editor.shown?.kind).toBe("refused");
+    editor.mark([3]);
     expect(editor.shown).toBeNull();
   });
 

@@ -22,8 +22,8 @@ export interface Target {
 export interface Shown {
   readonly request: PartitionRequest;
   readonly answer: PartitionAnswer;
-  /** It was made; otherwise it is only looked at. */
-  readonly made: boolean;
+  /** `look`: nothing was done yet; `made`; `refused`: it was asked for, and is not legal. */
+  readonly kind: "look" | "made" | "refused";
 }
 
 /** Why a node was left behind. */
@@ -136,7 +136,7 @@ export class PartitionEditor {
         : { tag: null, backend: state.backends[0]?.name ?? null };
     }
     // What was said about an edit that is only looked at may not hold any more.
-    if (this.shown && !this.shown.made) this.shown = null;
+    if (this.shown?.kind === "look") this.shown = null;
     this.tell("documents", "target", "shown");
     void this.askAll();
   }
@@ -260,15 +260,20 @@ export class PartitionEditor {
   look(request: PartitionRequest | null): void {
     if (!request || !this.editable) {
       this.looks.cancel();
-      this.show(null);
+      this.unlook();
       return;
     }
     this.looks.ask(request).then(
       (answer) => {
-        if (answer) this.show({ request, answer, made: false });
+        if (answer) this.show({ request, answer, kind: "look" });
       },
       (error: unknown) => this.fail(error),
     );
+  }
+
+  /** What was only looked at is shown no more; answers to what was done stay. */
+  unlook(): void {
+    if (this.shown?.kind === "look") this.show(null);
   }
 
   show(shown: Shown | null): void {
@@ -282,7 +287,7 @@ export class PartitionEditor {
     if (!this.editable) return null;
     this.looks.cancel();
     const answer = await this.guarded(() => this.host.call("partition.apply", request));
-    if (answer) this.show({ request, answer, made: answer.legal });
+    if (answer) this.show({ request, answer, kind: answer.legal ? "made" : "refused" });
     return answer;
   }
 

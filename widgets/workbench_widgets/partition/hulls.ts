@@ -31,6 +31,7 @@ export interface HullOptions {
 // Above this many rectangles the union's grid would cost more than anybody can see.
 const MOST = 160;
 const LEAST_OVERLAP = 6;
+const BAND = 64;
 
 /** Outlines of all tags. `others` are boxes that no bridge may touch, those of other tags apart. */
 export function hullsOf(boxes: readonly TaggedBox[], others: readonly Box[], options: HullOptions): Hull[] {
@@ -41,10 +42,10 @@ export function hullsOf(boxes: readonly TaggedBox[], others: readonly Box[], opt
     else byTag.set(box.tag, [box]);
   }
   const found: Hull[] = [];
+  const obstacles = new Obstacles(boxes, others);
   for (const [tag, own] of byTag) {
-    const foreign = [...others, ...boxes.filter((box) => box.tag !== tag)];
     const rects: Box[] = own.map((box) => grown(box, options.pad));
-    rects.push(...bridges(own, foreign, options));
+    rects.push(...bridges(own, (bridge) => obstacles.free(bridge, tag), options));
     for (const part of clusters(rects)) {
       const inside = part.filter((at) => at < own.length).length;
       if (!inside) continue;
@@ -64,10 +65,35 @@ export function meets(a: Box, b: Box): boolean {
   return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }
 
+/** All boxes in bands of the same height, to find those that a bridge would touch. */
+class Obstacles {
+  private readonly bands = new Map<number, { box: Box; tag: number }[]>();
+
+  constructor(boxes: readonly TaggedBox[], others: readonly Box[]) {
+    for (const box of boxes) this.add(box, box.tag);
+    for (const box of others) this.add(box, NaN);
+  }
+
+  private add(box: Box, tag: number): void {
+    for (let band = Math.floor(box.y / BAND); band * BAND < box.y + box.height; band++) {
+      const known = this.bands.get(band);
+      if (known) known.push({ box, tag });
+      else this.bands.set(band, [{ box, tag }]);
+    }
+  }
+
+  /** Whether a rectangle touches no box but those of a tag. */
+  free(rect: Box, tag: number): boolean {
+    for (let band = Math.floor(rect.y / BAND); band * BAND < rect.y + rect.height; band++) {
+      if (this.bands.get(band)?.some((other) => other.tag !== tag && meets(rect, other.box))) return false;
+    }
+    return true;
+  }
+}
+
 /** Rectangles between neighbours of one tag. */
-function bridges(own: readonly TaggedBox[], foreign: readonly Box[], { pad, reach }: HullOptions): Box[] {
+function bridges(own: readonly TaggedBox[], free: (bridge: Box) => boolean, { pad, reach }: HullOptions): Box[] {
   const found: Box[] = [];
-  const free = (bridge: Box) => !foreign.some((other) => meets(bridge, other));
   const sorted = [...own].sort((a, b) => a.y - b.y || a.x - b.x);
   sorted.forEach((a, at) => {
     for (let next = at + 1; next < sorted.length; next++) {

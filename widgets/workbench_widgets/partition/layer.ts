@@ -184,7 +184,7 @@ export class PartitionLayers {
   /** What an edit would change, or what stands in its way. */
   private answer(pen: CanvasRenderingContext2D, scene: GraphScene, scale: number, theme: Theme): void {
     const { shown } = this.editor;
-    if (!shown || shown.made) return;
+    if (!shown || shown.kind === "made") return;
     const { answer } = shown;
     if (answer.legal) {
       outline(pen, scene, answer.changed, theme.good, [], scale, 3);

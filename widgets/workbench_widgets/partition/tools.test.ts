@@ -88,7 +88,7 @@ describe("brushes", () => {
     tools.use("erase");
     tools.hover(graph.boxOf(1));
     await settled();
-    expect(editor.shown).toMatchObject({ made: false, request: { action: "erase", rows: [1] } });
+    expect(editor.shown).toMatchObject({ kind: "look", request: { action: "erase", rows: [1] } });
     tools.hover(null);
     expect(editor.shown).toBeNull();
     tools.hover(graph.boxOf(2)); // it has no tag: nothing to erase, nothing to ask
@@ -153,7 +153,7 @@ it("an illegal stroke stays visible with its path", async () => {
   host.answers["partition.apply"] = (request) => answerTo(request, { legal: false, message: "not convex", path: [1, 2, 3], nodes: [2] });
   stroke(tools.use("paint")!, [3]);
   await settled();
-  expect(editor.shown).toMatchObject({ made: false, answer: { legal: false, path: [1, 2, 3] } });
+  expect(editor.shown).toMatchObject({ kind: "refused", answer: { legal: false, path: [1, 2, 3] } });
 });
 
 it("each tool has a key of its own, apart from those of the actions", () => {

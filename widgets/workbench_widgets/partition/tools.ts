@@ -65,7 +65,7 @@ export class Tools {
     this.first = null;
     this.hovered = null;
     this.layers.stroke = new Set();
-    if (this.editor.shown && !this.editor.shown.made) this.editor.look(null);
+    this.editor.look(null);
     this.events.redraw();
   }
 

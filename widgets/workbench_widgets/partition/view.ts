@@ -249,7 +249,7 @@ function explain(box: SceneBox, graph: GraphHandle, editor: PartitionEditor, lay
   if (reasons.length) list.append(h("dt", {}, "Why not"), h("dd", {}, reasonList(reasons)));
   else if (cover.left) list.append(h("dt", {}, "Left behind"), h("dd", {}, String(cover.left)));
   const { shown } = editor;
-  if (shown && !shown.made) {
+  if (shown?.kind === "look") {
     list.append(h("dt", {}, shown.answer.legal ? "✓ Legal" : "✗ Not legal"), h("dd", {}, shown.answer.legal ? shown.answer.text : shown.answer.message));
   }
   return h("div", {}, h("strong", {}, only ? editor.document.name.get(first) : box.title), list);
