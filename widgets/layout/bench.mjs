@@ -1,17 +1,22 @@
 // Times of the engine as WebAssembly in Node: reads graphs as JSON lines from stdin, writes milliseconds as JSON lines.
 import { build } from "esbuild";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
-const bundle = await build({
+const folder = mkdtempSync(join(tmpdir(), "layout-"));
+await build({
   entryPoints: [fileURLToPath(new URL("./engine.ts", import.meta.url))],
   bundle: true,
   format: "esm",
-  write: false,
+  target: "es2022",
+  outfile: join(folder, "engine.mjs"),
   loader: { ".wasm": "binary" },
 });
-const code = Buffer.from(bundle.outputFiles[0].text).toString("base64");
-const { loadLayout } = await import(`data:text/javascript;base64,${code}`);
+const { loadLayout } = await import(pathToFileURL(join(folder, "engine.mjs")).href);
+rmSync(folder, { recursive: true });
 const engine = await loadLayout();
 for await (const line of createInterface({ input: process.stdin })) {
   const { width, height, src, dst, repeats } = JSON.parse(line);
