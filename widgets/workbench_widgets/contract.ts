@@ -39,6 +39,7 @@ export interface CompareCells {
   readonly ms: Float64Array;
   readonly sqnr: Float64Array;
   readonly error: Float64Array;
+  readonly inside: StringColumn;
   readonly node: StringColumn;
   readonly node_row: Int32Array;
   readonly handle: Int32Array;
@@ -65,6 +66,7 @@ export interface CompareSide {
   readonly name: string;
   readonly title: string;
   readonly kind: "lowering" | "run" | "peer";
+  readonly stage: string;
   readonly rows: number;
   readonly matched: number;
   readonly changed: number;

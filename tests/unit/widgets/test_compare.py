@@ -21,6 +21,7 @@ from workbench_widgets.compare.peer import add_peer
 from workbench_widgets.compare.picture import picture
 from workbench_widgets.context import Context
 from workbench_widgets.pack import pack, unpack
+from workbench_widgets.view import document as document_of
 
 DELEGATING = wb.Recipe(partitioner="workbench.backends.demo:AddMulPartitionerDemo")
 
@@ -164,6 +165,20 @@ def test_graph_of_each_side_is_its_own(comparison: wb.Comparison) -> None:
         compare_graph(context, "5/lowered/forward")
     with pytest.raises(WorkbenchError):
         compare_graph(context, "0/quantized/forward")
+
+
+def test_programs_from_files_are_compared_by_instruction(lowering: wb.Lowering) -> None:
+    opened = wb.open(lowering.program.buffer)
+    inputs = opened.random_inputs()
+    runs = [opened.run(*inputs, profile=True) for _ in range(2)]
+    context = Context(wb.compare(*runs))
+    document = compare_document(context, "0")
+    assert [side.stage for side in document.sides] == ["program", "program"]
+    assert set(document.status.tolist()) == {0}
+    assert document.handles.tolist() == list(range(1, len(opened.instructions) + 1))
+    assert document.sides[0].program_bytes == len(lowering.program.buffer)
+    for kind, key in report_documents(context):
+        assert pack(document_of(context, kind, key))
 
 
 def test_graph_of_a_side_leaves_no_listener(comparison: wb.Comparison, runs: list[wb.Run]) -> None:

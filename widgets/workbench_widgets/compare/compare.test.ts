@@ -110,7 +110,7 @@ describe("the graph of a side", () => {
 
   it("asks for its own graph, and for nothing of the others", async () => {
     const host = new MockHost({ "compare.graph:1/lowered/forward": GRAPH });
-    const own = sideHost(host, 1, "fused", "forward", doc.cells[1]!);
+    const own = sideHost(host, 1, doc);
     expect(own.has("graph", "lowered/forward")).toBe(true);
     expect(await own.document("graph", "lowered/forward")).toBe(GRAPH);
     expect(own.live).toBe(false);
@@ -124,7 +124,7 @@ describe("the graph of a side", () => {
   it("hears when its graph is another", () => {
     const host = new MockHost();
     const heard = vi.fn();
-    const end = sideHost(host, 1, "fused", "forward", doc.cells[1]!).onChange(heard);
+    const end = sideHost(host, 1, doc).onChange(heard);
     host.changed("compare.graph");
     expect(heard.mock.lastCall![0].has("graph")).toBe(true);
     host.changed("profile");

@@ -16,7 +16,9 @@ class CompareSide:
     Attributes:
         name: What it is called.
         title: What it is.
-        kind: What was compared: a lowering, a run in our runtime, or one in another runtime (`peer`).
+        kind: What was compared: a lowering or a program from a file, a run in our runtime, or one in
+            another (`peer`).
+        stage: The stage whose nodes are compared: `lowered`, or `program` for a program from a file.
         rows: In how many rows it has nodes.
         matched: Rows that are the same on all sides.
         changed: Rows that all sides have, but differently.
@@ -31,6 +33,7 @@ class CompareSide:
     name: str
     title: str
     kind: Literal["lowering", "run", "peer"]
+    stage: str
     rows: int
     matched: int
     changed: int
@@ -53,6 +56,7 @@ class CompareCells:
         ms: Median time of one execution; NaN where it was not measured.
         sqnr: Signal to noise ratio against the reference in dB; infinite where equal, NaN where not known.
         error: Largest absolute difference to the reference; NaN where not known.
+        inside: What ran inside a delegate and how long, a line each; empty where nothing is known.
         node: Name of each node in the lowered graph.
         node_row: Its row.
         handle: Source handles of the side that the first side counts differently.
@@ -65,6 +69,7 @@ class CompareCells:
     ms: F64
     sqnr: F64
     error: F64
+    inside: Strings
     node: Strings
     node_row: I32
     handle: I32

@@ -6,7 +6,7 @@ const words = (...items: string[]) => StringColumn.from(items);
 
 function side(name: string, changes: Partial<CompareSide> = {}): CompareSide {
   return {
-    name, title: `Run of ${name}`, kind: "run", rows: 4, matched: 1, changed: 1, only: 0, nodes: 4, bytes: 4096,
+    name, title: `Run of ${name}`, kind: "run", stage: "lowered", rows: 4, matched: 1, changed: 1, only: 0, nodes: 4, bytes: 4096,
     program_bytes: 1024, arena_bytes: 512, ms: 10, ...changes,
   };
 }
@@ -20,6 +20,7 @@ function cells(nodes: string[], ms: number[], changes: Partial<CompareCells> = {
     ms: Float64Array.from(ms),
     sqnr: new Float64Array(nodes.length).fill(NaN),
     error: new Float64Array(nodes.length).fill(NaN),
+    inside: words(...nodes.map(() => "")),
     node: words(...named.map(([node]) => node)),
     node_row: Int32Array.from(named, ([, row]) => row),
     handle: new Int32Array(),

@@ -121,8 +121,8 @@ export function makeGraphs(host: Host, mount: GraphMount): Graphs {
     const slot = h("div.wb-slot");
     pane.replaceChildren(h("div.wb-graph-side", {}, h("div.wb-graph-name", { title: doc.sides[side]!.title }, name), slot));
     try {
-      const own = sideHost(host, side, name, doc.method, doc.cells[side]!);
-      const handle = await mount(own, slot, { stage: "lowered", method: doc.method, chrome: false });
+      const own = sideHost(host, side, doc);
+      const handle = await mount(own, slot, { stage: doc.sides[side]!.stage, method: doc.method, chrome: false });
       if (closed || mine !== turn) return handle.destroy();
       handles.push({ handle, remove: handle.addLayer(layerOf(doc, side)) });
       const end = handle.onReady(({ document }) => {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from workbench.compare import compare
 from workbench.errors import WorkbenchError
+from workbench.lowering import Run
+from workbench.opened import OpenedProgram
 from workbench_widgets.compare.contract import PeerAdded, PeerOptions
-from workbench_widgets.compare.document import comparison_of, lowering_of
+from workbench_widgets.compare.document import comparison_of, subject_of
 from workbench_widgets.context import Context
 
 __all__ = ["add_peer"]
@@ -25,11 +27,19 @@ def add_peer(context: Context, options: PeerOptions) -> PeerAdded:
         )
     comparison = comparison_of(context)
     first, method = comparison.sides[0], comparison.method
-    lowering = lowering_of(first)
+    subject = subject_of(first)
+    # The very inputs of the run beside, if that is one: then the errors say something.
+    inputs = list(first.inputs) if isinstance(first, Run) else []
+    if not inputs:
+        inputs = (
+            subject.random_inputs(method)
+            if isinstance(subject, OpenedProgram)
+            else subject.example_inputs(method)
+        )
     # Values are compared only where the others recorded theirs.
     values = any(cell.value is not None for row in comparison.rows for cell in row.cells.values())
-    run = lowering.run(
-        *lowering.example_inputs(method),
+    run = subject.run(
+        *inputs,
         method=method,
         profile=True,
         values=values,

@@ -56,6 +56,7 @@ export function columns(doc: CompareDocument, metric: Metric, rows: readonly num
       title: `${side.name}: ${title}`,
       numeric: true,
       text: (place) => text(valueOf(doc, at(place), index, metric), format),
+      hint: (place) => doc.cells[index]!.inside.get(at(place)) || text(valueOf(doc, at(place), index, metric), format),
       value: (place) => valueOf(doc, at(place), index, metric),
     });
   });

@@ -1,5 +1,5 @@
 // The host as the graph of one side sees it: that side's graph, and the selection in that side's handles.
-import type { About, Calls, CompareCells, Documents, Events, Picked } from "../contract.ts";
+import type { About, Calls, CompareCells, CompareDocument, Documents, Events, Picked } from "../contract.ts";
 import { CallError, type CallName, type DocumentKind, type EventName, type Host } from "../shared/host.ts";
 import { same, type SelectionStore } from "../shared/selection.ts";
 
@@ -45,7 +45,9 @@ export function translated(store: SelectionStore, cells: CompareCells): Selectio
 }
 
 /** A host whose graph is that of a side. */
-export function sideHost(host: Host, side: number, title: string, method: string, cells: CompareCells): Host {
+export function sideHost(host: Host, side: number, doc: CompareDocument): Host {
+  const { name: title, stage } = doc.sides[side]!;
+  const { method } = doc;
   const own = (kind: DocumentKind, key: string): [DocumentKind, string] | null => {
     if (kind === "graph") return ["compare.graph", `${side}/${key}`];
     return side === 0 ? [kind, key] : null;
@@ -61,10 +63,10 @@ export function sideHost(host: Host, side: number, title: string, method: string
   return {
     live: host.live && side === 0,
     get about(): About {
-      const stages = host.about.stages.filter((stage) => stage.name === "lowered");
-      return { ...host.about, view: "graph", title, stage: "lowered", stages, method, methods: [method] };
+      const stages = host.about.stages.filter(({ name }) => name === stage);
+      return { ...host.about, view: "graph", title, stage, stages, method, methods: [method] };
     },
-    selection: translated(host.selection, cells),
+    selection: translated(host.selection, doc.cells[side]!),
     document<K extends DocumentKind>(kind: K, key = ""): Promise<Documents[K]> {
       const found = own(kind, key);
       return found ? (host.document(found[0], found[1]) as Promise<Documents[K]>) : missing();
