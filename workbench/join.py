@@ -89,6 +89,8 @@ class Side:
 
     Attributes:
         ran: It is a run.
+        by_instruction: Nothing is known of where its nodes come from: they are the instructions.
+        method: The method of its program.
         family: The same object for sides whose source handles mean the same.
         handles: By the name of an exported node its source handle.
         sources: By the name of an exported node what is known of it.
