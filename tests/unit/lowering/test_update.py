@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -316,3 +317,17 @@ def test_edit_of_an_illegal_partition_leaves_the_decision_alone() -> None:
         lowering.update(DEMO.replace(edits=[wb.Edit("partition", {"action": "merge", "tags": ["a", "b"]})]))
     lowering.update(DEMO.replace(edits=[]))
     assert lowering.partitioned.fingerprint == fingerprint
+
+
+def test_nothing_keeps_a_lowering_that_was_let_go() -> None:
+    lowering = lowered(DEMO)
+    run = lowering.run(*lowering.example_inputs(), values=True)
+    comparison = wb.compare(lowering, run)
+    assert len(run.table)
+    assert len(lowering.program.table)
+    kept = [lowering, run, comparison, lowering.edge, lowering.partitioned, lowering.lowered, lowering.plan]
+    references = [weakref.ref(item) for item in kept]
+    lowering.update(wb.Recipe())
+    del lowering, run, comparison, kept
+    gc.collect()
+    assert [reference() for reference in references] == [None] * len(references)
