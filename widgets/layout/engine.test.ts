@@ -76,7 +76,7 @@ describe("the layout engine", () => {
     for (let i = 0; i < 5000; i += 1) engine.layout(chain);
     for (let i = 0; i < 5000; i += 1) expect(() => engine.layout({ ...small, dst: [9] })).toThrow(LayoutError);
     expect(engine.memory).toBe(before);
-  });
+  }, 60_000);
 
   it("copies its results, which stay when memory grows", async () => {
     const engine = await loadLayout();

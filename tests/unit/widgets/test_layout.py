@@ -226,6 +226,20 @@ def test_most_boxes_stay_when_some_are_replaced(made: Graph) -> None:
     check_edges(changed, after)
 
 
+def test_box_that_grew_pushes_down_only_what_it_grew_into() -> None:
+    made = graph(5, [(0, 1), (1, 2), (0, 3), (3, 4)])
+    made.width[:], made.height[:] = 80, 30
+    before = made.lay_out()
+    made.height[1] += 20
+    little = made.lay_out(anchor_x=before.x, anchor_y=before.y)
+    assert little.y.tolist() == before.y.tolist()
+    made.height[1] += 100
+    much = made.lay_out(anchor_x=before.x, anchor_y=before.y)
+    assert much.y[[0, 1, 3]].tolist() == before.y[[0, 1, 3]].tolist()
+    assert much.y[2] == pytest.approx(much.y[1] + made.height[1] + 12)
+    assert much.x.tolist() == before.x.tolist()
+
+
 def test_main_chain_stays_straight_beside_residual_edges() -> None:
     edges = [(i, i + 1) for i in range(12)] + [(0, 4), (4, 8), (8, 12)]
     made = graph(13, edges)
