@@ -65,12 +65,13 @@ class Extracted:
     mutations: dict[Node, Node] = field(default_factory=dict)
 
 
-def extract_tags(program: ExportedProgram, owner: GraphModule) -> list[Extracted]:
+def extract_tags(program: ExportedProgram, owner: GraphModule, only: str | None = None) -> list[Extracted]:
     """Make a program of each tag of one graph; the graph itself is left as it is.
 
     Args:
         program: The program that the graph belongs to; its tags are legal (see `verify_partition`).
         owner: Its top graph, or that of a control-flow branch.
+        only: The one tag to make a program of; by default all.
 
     Returns:
         The partitions, in the order of their first nodes.
@@ -84,7 +85,7 @@ def extract_tags(program: ExportedProgram, owner: GraphModule) -> list[Extracted
     members: dict[str, list[Node]] = {}
     for node in owner.graph.nodes:
         tag = tag_of(node)
-        if tag is not None and node.op == "call_function":
+        if tag is not None and node.op == "call_function" and only in (None, tag):
             members.setdefault(tag, []).append(node)
     return [_extract(program, owner, tag, nodes, constants, writers) for tag, nodes in members.items()]
 

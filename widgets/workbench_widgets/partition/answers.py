@@ -12,6 +12,7 @@ from workbench.backends.base import WhyNot
 from workbench.backends.costs import boundaries
 from workbench.backends.edits import EditOutcome, PartitionEdit
 from workbench.backends.graphs import tag_of
+from workbench.errors import WorkbenchError
 from workbench_widgets.columns import Strings
 from workbench_widgets.context import Context
 from workbench_widgets.partition.contract import (
@@ -25,6 +26,7 @@ from workbench_widgets.partition.contract import (
 from workbench_widgets.partition.document import cost_of
 from workbench_widgets.partition.editor import MethodSession, PartitionSession
 from workbench_widgets.partition.history import History, describe
+from workbench_widgets.partition.trial import refused, unchecked
 
 __all__ = ["apply", "move", "preview"]
 
@@ -38,14 +40,11 @@ def preview(context: Context, request: PartitionRequest) -> PartitionAnswer:
     session = context.state(PartitionSession)
     method, history = session.editing(request.method)
     edit, missing = session.edit(request)
-    costs: list[PartitionCost] = []
-    outcome = history.editor.preview(edit, lambda _: costs.append(_cost(method)))
+    outcome, after = _looked_at(session, method, history, edit)
     before = _cost(method)
     answer = _answer(session, method, history, outcome, missing)
     suggestion = None if outcome.applied else _nearest(session, method, history, request, outcome)
-    return dataclasses.replace(
-        answer, cost_before=before, cost_after=costs[0] if costs else before, suggestion=suggestion
-    )
+    return dataclasses.replace(answer, cost_before=before, cost_after=after or before, suggestion=suggestion)
 
 
 def apply(context: Context, request: PartitionRequest) -> PartitionAnswer:
@@ -55,10 +54,38 @@ def apply(context: Context, request: PartitionRequest) -> PartitionAnswer:
     edit, missing = session.edit(request)
     session.note = ""
     before = _cost(method)
-    outcome = history.apply(edit)
+    outcome, after = _looked_at(session, method, history, edit)
+    if outcome.applied:
+        history.apply(edit)
+    else:
+        history.refuse(outcome)
     answer = _answer(session, method, history, outcome, missing)
+    suggestion = None if outcome.applied else _nearest(session, method, history, request, outcome)
     context.changed("partition.state")
-    return dataclasses.replace(answer, cost_before=before, cost_after=_cost(method))
+    return dataclasses.replace(answer, cost_before=before, cost_after=after or before, suggestion=suggestion)
+
+
+def _looked_at(
+    session: PartitionSession, method: MethodSession, history: History, edit: PartitionEdit
+) -> tuple[EditOutcome, PartitionCost | None]:
+    """What an edit would do, and the cost then; backends without a partitioner are asked themselves."""
+    costs: list[PartitionCost] = []
+    refusals: list[WorkbenchError] = []
+
+    def look(outcome: EditOutcome) -> None:
+        costs.append(_cost(method))
+        refusals.extend(refused(session, history, outcome))
+
+    outcome = history.editor.preview(edit, look)
+    if not refusals:
+        return outcome, costs[0] if costs else None
+    error = refusals[0]
+    others = outcome.requested or outcome.changes
+    names = (error.node,) if error.node else tuple(others)
+    return dataclasses.replace(
+        outcome, applied=False, reason=error.message, kind="backend", nodes=names, changes={},
+        consequences={}, hint=error.hint or "",
+    ), None  # fmt: skip
 
 
 def move(context: Context, request: PartitionMove) -> PartitionMoved:
@@ -114,23 +141,10 @@ def _answer(
         why=Strings(outcome.consequences.get(name, "") for name in names),
         requested=len(outcome.requested),
         missing=[*missing, *(f"#{handle}" for handle in outcome.missing), *outcome.missing_nodes],
-        unchecked=_unchecked(session, history, outcome.edit) if outcome.applied else "",
+        unchecked=unchecked(session, history, outcome) if outcome.applied else "",
         cost_before=nothing,
         cost_after=nothing,
         suggestion=None,
-    )
-
-
-def _unchecked(session: PartitionSession, history: History, edit: PartitionEdit) -> str:
-    if edit.action != "assign":
-        return ""
-    spec = history.editor.result.partition_tags.get(edit.tag or "")
-    backend = edit.backend_id or (spec.backend_id if spec is not None else "")
-    if backend in session.capabilities:
-        return ""
-    return (
-        f"no partitioner of the recipe answers for '{backend}': whether it can run these nodes shows when "
-        "the partition is lowered"
     )
 
 

@@ -94,8 +94,8 @@ class PartitionBackend:
 
     Attributes:
         name: Its identifier.
-        checked: A partitioner of the recipe says for each node whether it can run there. Otherwise it shows
-            when the partition is lowered.
+        checked: A partitioner of the recipe says for each node whether it can run there. Otherwise the
+            backend itself is asked to compile a tag, as long as that is small.
         settings: What a new tag is made with, as text.
     """
 

@@ -85,7 +85,7 @@ export class EditPane {
       ...state.tags.map((tag) => ({ value: tag.name, text: `${tag.name} (${count(tag.nodes)})` })),
       ...state.backends.map((backend) => ({
         value: NEW + backend.name,
-        text: `New, on ${backend.name}${backend.checked ? "" : " (unchecked)"}`,
+        text: `New, on ${backend.name}${backend.checked ? "" : " (no partitioner)"}`,
       })),
     ];
     setOptions(this.target, options, editor.target.tag ?? NEW + (editor.target.backend ?? ""));

@@ -138,8 +138,12 @@ class History:
             self._done.append(_Action(describe(edit, self.editor), before, self.edits))
             self._undone.clear()
         else:
-            self._refused = [*self._refused, (len(before), outcome)][-_REFUSED:]
+            self.refuse(outcome)
         return outcome
+
+    def refuse(self, outcome: EditOutcome) -> None:
+        """Remember an edit that was refused."""
+        self._refused = [*self._refused, (len(self._made), outcome)][-_REFUSED:]
 
     def undo(self) -> str:
         """Take the last action back; returns its title, empty where there is none."""
