@@ -97,8 +97,8 @@ class Lowering(Runnable):
 
     Attributes:
         recipe: The recipe that was followed.
-        ran: The steps that ran for this lowering; those that are not named kept the stage of the lowering
-            before.
+        ran: The steps that ran for this lowering, or for its last update; those that are not named kept the
+            stage of the lowering before.
         seconds: How long each step that ran took.
     """
 

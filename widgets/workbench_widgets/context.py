@@ -234,7 +234,8 @@ class Context:
         """Lower again in place; raises as `Lowering.update`, and nothing changes then."""
         if self.lowering is None:
             raise WorkbenchError("there is nothing to lower again", hint="show the lowering")
-        self.lowering.update(recipe)
+        # The view shows that it goes on; a bar would land in the output of whichever cell ran last.
+        self.lowering.update(recipe, progress=False)
 
     def set_run(self, run: Run | None) -> None:
         """Show another run's measurements."""
