@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from workbench import memory
 from workbench.emit import ir
@@ -12,7 +12,7 @@ from workbench.errors import MemoryPlanError
 from workbench.memory import Buffer, MethodMemory
 from workbench.passes.spec_propagation import TensorSpec
 
-__all__ = ["plan_memory"]
+__all__ = ["check_pins", "plan_memory"]
 
 
 def plan_memory(
@@ -24,7 +24,7 @@ def plan_memory(
         The sizes of the arenas, entry 0 reserved, and the report.
 
     Raises:
-        MemoryPlanError: See `workbench.memory.plan`; or a pin names no tensor.
+        MemoryPlanError: See `workbench.memory.plan`.
     """
     specs = emitter.table.specs
     roots = {index: spec.root for index, spec in specs.items()}
@@ -41,7 +41,6 @@ def plan_memory(
         sizes[root] = max(sizes.get(root, 0), specs[index].nbytes)
     planned = [root for root in found if _is_planned(root, planning)]
     buffers = [_buffer(root, sizes[root], found[root], planning) for root in planned]
-    _check_pins(planning, planned)
     offsets, report = memory.plan(
         buffers,
         planner_name=planning.planner,
@@ -106,14 +105,25 @@ def _buffer(root: TensorSpec, nbytes: int, lifetime: tuple[int, int], planning: 
     )
 
 
-def _check_pins(planning: MemoryPlanning, planned: list[TensorSpec]) -> None:
-    known = {root.name for root in planned}
-    for name in planning.pins:
-        if name not in known:
-            raise MemoryPlanError(
-                f"a pin names `{name}`, which has no place of its own in the plan",
-                stage="plan",
-                expected=", ".join(sorted(known)[:8]) + ", ...",
-                found=name,
-                hint="views share the place of what they view: pin that",
-            )
+def check_pins(plannings: Mapping[str, MemoryPlanning], plans: Mapping[str, MethodMemory]) -> None:
+    """Refuse pins that name no tensor of any method that they are meant for.
+
+    Args:
+        plannings: By method, how its memory was planned; methods may share one.
+        plans: By method, its plan.
+
+    Raises:
+        MemoryPlanError: A pin names no tensor.
+    """
+    for planning in {id(item): item for item in plannings.values()}.values():
+        methods = [name for name, item in plannings.items() if item is planning and name in plans]
+        known = {buffer.name for name in methods for buffer in plans[name].buffers}
+        for name in planning.pins:
+            if name not in known:
+                raise MemoryPlanError(
+                    f"a pin names `{name}`, which has no place of its own in the plan",
+                    stage="plan",
+                    expected=", ".join(sorted(known)[:8]) + ", ...",
+                    found=name,
+                    hint="views share the place of what they view: pin that",
+                )

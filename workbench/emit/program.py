@@ -16,7 +16,7 @@ from workbench.emit import ir
 from workbench.emit.config import ExecutorchBackendConfig
 from workbench.emit.constants import DataPool, bytes_of, named_tensor
 from workbench.emit.emitter import MethodEmitter, emit_graph
-from workbench.emit.planning import plan_memory
+from workbench.emit.planning import check_pins, plan_memory
 from workbench.emit.results import own_memory
 from workbench.errors import EmitError
 from workbench.memory import MemoryReport, MethodMemory
@@ -96,6 +96,7 @@ class _ProgramEmitter:
     def run(self, methods: Mapping[str, ExportedProgram], constant_methods: Mapping[str, Any]) -> EmitResult:
         for name, program in methods.items():
             self.method(name, program)
+        check_pins({name: self.config.planning(name) for name in methods}, self.plans)
         for name, value in constant_methods.items():
             self.program.methods.append(self.constant_method(name, value))
         self.program.delegate_data.extend(map(memoryview, self.blobs))
