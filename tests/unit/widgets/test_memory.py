@@ -329,3 +329,34 @@ def test_widget_previews_and_plans_again(show: Any, lowering: wb.Lowering) -> No
         call="memory.preview", arguments={"method": "forward", "choices": {**choices, "alignment": "x"}}
     )
     assert reply["error"]["kind"] == "SerializationError"
+
+
+def test_pins_of_one_method_do_not_disturb_the_others() -> None:
+    class Two(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.sin(torch.relu(x)) + x
+
+        def other(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cos(x) * x
+
+    class Other(Two):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.other(x)
+
+    example = (torch.randn(16),)
+    programs = {
+        "forward": torch.export.export(Two(), example),
+        "other": torch.export.export(Other(), example),
+    }
+    lowering = wb.lower(programs, progress=False)
+    context = Context(lowering)
+    document = memory_document(context, "forward")
+    wanted = edit(document, pins={"relu": MemoryPin(1, 256)})
+    shown, made = preview(context, wanted), apply(context, wanted)
+    assert (shown.offset == made.offset).all()
+    other = memory_document(context, "other")
+    assert not other.pinned.any()
+    # What is chosen for one method is kept while another is looked at.
+    assert not preview(context, MemoryEdit("other", other.choices)).moved.any()
+    with pytest.raises(MemoryPlanError, match="nobody"):
+        apply(context, edit(other, pins={"nobody": MemoryPin(1, 0)}))

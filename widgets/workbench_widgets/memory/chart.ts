@@ -78,7 +78,9 @@ export class Chart {
       minScale: 1e-4,
       maxScale: 400,
       pans: (event) => !this.grabs(event),
-      label: "Memory plan: time from left to right, bytes from the bottom up",
+      label:
+        "Memory plan: time from left to right, bytes from the bottom up. Dot and comma walk, P pins, " +
+        "Alt with an arrow moves a pin, + and - zoom time, braces zoom bytes, 0 shows all",
     });
     this.listen();
   }

@@ -67,6 +67,7 @@ def preview(context: Context, edit: MemoryEdit) -> MemoryPreview:
     """
     plan = plan_of(context, edit.method)
     options = options_of(edit.choices, plan.options)
+    _check_names(context, plan, options)
     start = time.perf_counter()
     offsets, arenas, report = _replan(plan, options)
     spent = (time.perf_counter() - start) * 1e3
@@ -91,7 +92,6 @@ def _replan(plan: Plan, options: MemoryOptions) -> tuple[list[int], list[int], M
                 known.handles,
             )
         )
-    _check_names(plan, options)
     found, report = memory.plan(
         buffers,
         planner_name=options.planner,
@@ -105,8 +105,12 @@ def _replan(plan: Plan, options: MemoryOptions) -> tuple[list[int], list[int], M
     return offsets, arenas, report
 
 
-def _check_names(plan: Plan, options: MemoryOptions) -> None:
+def _check_names(context: Context, plan: Plan, options: MemoryOptions) -> None:
+    """Refuse names that no method has; options hold for all methods."""
     known = {item.name for item in plan.buffers}
+    if context.lowering is not None:
+        reports = context.lowering.plan.report.methods.values()
+        known.update(item.name for report in reports for item in report.buffers)
     for name in (*options.pins, *options.arenas):
         if name not in known:
             raise MemoryPlanError(

@@ -46,6 +46,7 @@ class MemoryView implements MemoryHandle {
   private index: HandleIndex | null = null;
   private names = new Map<string, number[]>();
   private arena = 1;
+  private sorted: { places: Places | null; rows: Map<number, Int32Array> } = { places: null, rows: new Map() };
   private draft: Draft | null = null;
   private preview: MemoryPreview | null = null;
   private applied: MemoryPreview | null = null;
@@ -163,6 +164,15 @@ class MemoryView implements MemoryHandle {
     return new Set(named.length ? named : found);
   }
 
+  /** Rows of an arena by time; sorted anew only when the places change. */
+  private inArena(arena: number): Int32Array {
+    const places = this.places();
+    if (this.sorted.places !== places) this.sorted = { places, rows: new Map() };
+    let known = this.sorted.rows.get(arena);
+    if (!known) this.sorted.rows.set(arena, (known = rowsOf(this.document!, places, arena)));
+    return known;
+  }
+
   private pinned(): Set<number> {
     return new Set(Object.keys(this.draft?.choices.pins ?? {}).flatMap((name) => this.names.get(name) ?? []));
   }
@@ -220,7 +230,7 @@ class MemoryView implements MemoryHandle {
     if (!document || !draft) return;
     const places = this.places();
     const arena = document.arenas.find((item) => item.arena === this.arena);
-    const rows = rowsOf(document, places, this.arena);
+    const rows = this.inArena(this.arena);
     const peak = preview?.arenas.find((item) => item.arena === this.arena)?.peak_moment ?? arena?.peak_moment ?? 0;
     const parts: (HTMLElement | null)[] = [];
     if (preview) parts.push(change(preview, false, document.can_apply ? "" : ` ${document.why_not}`));
@@ -228,7 +238,7 @@ class MemoryView implements MemoryHandle {
     if (selected.size === 1) {
       const row = [...selected][0]!;
       const name = document.name.get(row);
-      const own = rowsOf(document, places, places.arena[row]!);
+      const own = this.inArena(places.arena[row]!);
       parts.push(
         chosen(document, places, own, row, this.conflicts, {
           enabled: this.host.live,

@@ -102,7 +102,9 @@ def _cell(document: ProgramDocument, row: int, box: Box) -> str:
     letters = int((width - 8) / 6.5)
     if height > 16 and letters > 3:
         whole = document.part_name[row]
-        shown = name if len(whole) <= letters else html.escape(whole[: letters - 1]) + "…"
+        # Of a dotted name the end tells it apart.
+        cut = f"…{whole[1 - letters :]}" if "." in whole else f"{whole[: letters - 1]}…"
+        shown = name if len(whole) <= letters else html.escape(cut)
         text = f'<text x="{x + 4:.1f}" y="{y + 13:.1f}" fill="#000">{shown}</text>'
     return (
         f'<g><title>{label}</title><rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
