@@ -1,4 +1,4 @@
-"""The profile view beyond its table: streams while the kernel is busy, the keyboard, a run beside the one before."""
+"""The profile view beyond its table: streams while the kernel is busy, the keyboard, the run before."""
 
 from __future__ import annotations
 

@@ -204,7 +204,10 @@ function bar(model: ProfileModel, line: Line, found: Numbers, scale: number): No
       "data-kind": line.inside ? "inside" : line.row < 0 ? "group" : "row",
     }),
     parts.high > parts.low
-      ? h("span.wb-profile-whisker", { style: `left:${at(parts.low)};width:${at(parts.high - parts.low)}` })
+      ? h("span.wb-profile-whisker", {
+          style: `left:${at(parts.low)};width:${at(parts.high - parts.low)}`,
+          "data-cut": single !== null && single.p90 > scale,
+        })
       : null,
   ];
   return h("span.wb-profile-bar", { "aria-hidden": true }, ...spans);

@@ -23,7 +23,7 @@ export function columnsOf(durations: ArrayLike<number>, width: number, narrowest
     for (let at = first + 1; at < last; at++) if (durations[at]! > durations[best]!) best = at;
     index.push(best);
   }
-  return { index, width: columns ? Math.min(width / columns, 12) : 0 };
+  return { index, width: columns ? Math.min(width / columns, 24) : 0 };
 }
 
 /** From where on an execution counts as an outlier. By the fast side: outliers themselves widen the slow one. */

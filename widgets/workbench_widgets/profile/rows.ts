@@ -169,16 +169,17 @@ export class RowsTable {
 
   /** The longest bar, and the running sums of shares. */
   private measure(): void {
-    this.scale = 0;
     this.sums = new Map();
-    let sum = 0;
+    let [sum, longest, widest] = [0, 0, 0];
     for (const line of this.shown) {
       const { time, share } = this.numbers.of(line);
       const high = line.row >= 0 ? this.model.times(line.row).p90 : time;
-      if (high > this.scale) this.scale = high;
-      if (time > this.scale) this.scale = time;
+      if (time > longest) longest = time;
+      if (high > widest) widest = high;
       if (line.depth === 0 && !Number.isNaN(share)) this.sums.set(line, (sum += share));
     }
+    // One row with a wild spread must not make all bars short: its whisker is cut.
+    this.scale = Math.max(longest, Math.min(widest, 1.5 * longest));
   }
 
   private name(line: Line): Node {
