@@ -147,7 +147,7 @@ export class GraphCore {
     const { picture, viewport } = this;
     if (!picture) return;
     viewport.fit();
-    if (viewport.transform.scale >= 0.5) return;
+    if (viewport.transform.scale >= 0.42) return;
     const sight = viewport.visible();
     const pixels = {
       width: sight.width * viewport.transform.scale,

@@ -5,17 +5,18 @@ import type { Box } from "../shared/viewport.ts";
 import { OUTSIDE } from "./edges.ts";
 import { meets } from "./grid.ts";
 import type { Style } from "./paint.ts";
-import type { Picture, Wiring } from "./picture.ts";
+import { joinBorders, originOf, type Origin } from "./borders.ts";
+import type { Picture } from "./picture.ts";
 
 const COUNTS = 0.55;
 const ARROWS = 0.3;
 /** Below this many pixels a line is not drawn. */
 const SHORTEST = 1.5;
 
-interface Origin {
-  readonly x: number;
-  readonly y: number;
-}
+/** What comes in is blue and solid, what goes out orange and dashed. */
+export const IN = "#0072B2";
+export const OUT = "#D55E00";
+const DASH: readonly number[] = [6, 3];
 
 export function paintEdges(
   pen: CanvasRenderingContext2D,
@@ -45,9 +46,9 @@ export function paintEdges(
       if (points.length < 4 || !inSight(points, origin, sight, scale)) return;
       const arrow = bundle.to !== OUTSIDE && !wiring.placed.open.has(bundle.to);
       if (lit?.incoming?.has(at))
-        special.push(() => lone(pen, points, origin, "#0072B2", [], scale, arrow, sight));
+        special.push(() => lone(pen, points, origin, IN, [], scale, arrow, sight));
       else if (lit?.outgoing?.has(at))
-        special.push(() => lone(pen, points, origin, "#D55E00", [6, 3], scale, arrow, sight));
+        special.push(() => lone(pen, points, origin, OUT, DASH, scale, arrow, sight));
       else {
         const width =
           scale < ARROWS ? 1 : Math.min(4, 1 + Math.round(Math.log2(bundle.count)) * 0.5);
@@ -59,7 +60,20 @@ export function paintEdges(
       if (bundle.count > 1 && scale >= COUNTS && bundle.from !== OUTSIDE && bundle.to !== OUTSIDE)
         counts.push({ ...middle(points, origin), text: `×${bundle.count}` });
     });
-    if (wiring.owner && scale >= 0.1) join(widths, wiring, origin);
+    if (!wiring.owner || scale < 0.1) continue;
+    let path = widths.get(1);
+    if (!path) widths.set(1, (path = new Path2D()));
+    joinBorders(path, wiring);
+    if (!highlight) continue;
+    for (const [carried, color, dash] of [
+      [highlight.incoming, IN, []],
+      [highlight.outgoing, OUT, DASH],
+    ] as const) {
+      const joint = new Path2D();
+      if (joinBorders(joint, wiring, (item, at) => carried.get(item)?.has(at) ?? false)) {
+        special.push(() => stroke(pen, joint, color, dash, scale));
+      }
+    }
   }
   pen.save();
   pen.globalAlpha = highlight ? 0.35 * style.edges : style.edges;
@@ -72,11 +86,6 @@ export function paintEdges(
   pen.restore();
   for (const draw of special) draw();
   paintCounts(pen, counts, theme);
-}
-
-/** Where a wiring's coordinates begin: it moves with its frame. */
-export function originOf(wiring: Wiring): Origin {
-  return { x: (wiring.owner?.x ?? 0) + wiring.dx, y: (wiring.owner?.y ?? 0) + wiring.dy };
 }
 
 function inSight(points: Float32Array, origin: Origin, sight: Box, scale: number): boolean {
@@ -104,7 +113,7 @@ const CORNER = 4;
  * long.
  */
 function trace(
-  path: Path2D | CanvasRenderingContext2D,
+  path: Path2D,
   points: Float32Array,
   { x, y }: Origin,
   corner: number,
@@ -143,7 +152,7 @@ function trace(
   }
 }
 
-function head(path: Path2D | CanvasRenderingContext2D, points: Float32Array, origin: Origin): void {
+function head(path: Path2D, points: Float32Array, origin: Origin): void {
   const last = points.length - 2;
   const [x, y] = [points[last]! + origin.x, points[last + 1]! + origin.y];
   const [dx, dy] = [points[last]! - points[last - 2]!, points[last + 1]! - points[last - 1]!];
@@ -160,25 +169,33 @@ function lone(
   points: Float32Array,
   origin: Origin,
   color: string,
-  dash: number[],
+  dash: readonly number[],
   scale: number,
   arrow: boolean,
   sight: Box,
 ): void {
-  pen.save();
-  pen.strokeStyle = pen.fillStyle = color;
+  const path = new Path2D();
+  trace(path, points, origin, CORNER, sight);
+  stroke(pen, path, color, dash, scale);
+  if (!arrow) return;
+  const tip = new Path2D();
+  head(tip, points, origin);
+  pen.fillStyle = color;
+  pen.fill(tip);
+}
+
+function stroke(
+  pen: CanvasRenderingContext2D,
+  path: Path2D,
+  color: string,
+  dash: readonly number[],
+  scale: number,
+): void {
+  pen.strokeStyle = color;
   pen.lineWidth = Math.max(2, 1.6 / scale);
-  pen.setLineDash(dash);
-  pen.beginPath();
-  trace(pen, points, origin, CORNER, sight);
-  pen.stroke();
-  if (arrow) {
-    pen.setLineDash([]);
-    pen.beginPath();
-    head(pen, points, origin);
-    pen.fill();
-  }
-  pen.restore();
+  pen.setLineDash([...dash]);
+  pen.stroke(path);
+  pen.setLineDash([]);
 }
 
 function middle(points: Float32Array, origin: Origin): Origin {
@@ -193,70 +210,6 @@ function middle(points: Float32Array, origin: Origin): Origin {
     x: origin.x + (points[best]! + points[best - 2]!) / 2,
     y: origin.y + (points[best + 1]! + points[best - 1]!) / 2,
   };
-}
-
-/** The lines along a frame's borders, between the ends outside and the ends inside. */
-function join(widths: Map<number, Path2D>, wiring: Wiring, origin: Origin): void {
-  const { owner } = wiring;
-  if (!owner) return;
-  const { bundles, layout } = wiring.placed;
-  const top: number[] = [];
-  const bottom: number[] = [];
-  bundles.forEach((bundle, at) => {
-    const [start, end] = [layout.edgeStart[at]!, layout.edgeStart[at + 1]!];
-    if (end - start < 2) return;
-    if (bundle.from === OUTSIDE) top.push(layout.points[2 * start]! + origin.x);
-    if (bundle.to === OUTSIDE) bottom.push(layout.points[2 * end - 2]! + origin.x);
-  });
-  const outside = outerEnds(wiring);
-  let path = widths.get(1);
-  if (!path) widths.set(1, (path = new Path2D()));
-  const contentTop = origin.y;
-  const contentBottom = origin.y + layout.height;
-  const frameBottom = owner.y + owner.height;
-  bus(path, top, outside.top, contentTop - 4, contentTop, owner.y);
-  bus(path, bottom, outside.bottom, (contentBottom + frameBottom) / 2, contentBottom, frameBottom);
-}
-
-/** Where the edges of the container around meet this frame, at its top and at its bottom. */
-function outerEnds(wiring: Wiring): { top: number[]; bottom: number[] } {
-  const { around, placed } = wiring;
-  const found = { top: [] as number[], bottom: [] as number[] };
-  if (!around) return found;
-  const { bundles, layout } = around.placed;
-  const { x } = originOf(around);
-  bundles.forEach((bundle, at) => {
-    const [start, end] = [layout.edgeStart[at]!, layout.edgeStart[at + 1]!];
-    if (end - start < 2) return;
-    if (bundle.to === placed.item) found.top.push(layout.points[2 * end - 2]! + x);
-    if (bundle.from === placed.item) found.bottom.push(layout.points[2 * start]! + x);
-  });
-  return found;
-}
-
-function bus(
-  path: Path2D,
-  inner: number[],
-  outer: number[],
-  y: number,
-  innerY: number,
-  outerY: number,
-): void {
-  if (!inner.length || !outer.length) return;
-  const all = [...inner, ...outer];
-  for (const x of inner) {
-    path.moveTo(x, innerY);
-    path.lineTo(x, y);
-  }
-  for (const x of outer) {
-    path.moveTo(x, outerY);
-    path.lineTo(x, y);
-  }
-  const [left, right] = [Math.min(...all), Math.max(...all)];
-  if (right - left > 0.5) {
-    path.moveTo(left, y);
-    path.lineTo(right, y);
-  }
 }
 
 function paintCounts(

@@ -14,7 +14,7 @@ describe("the tree that is drawn", () => {
     expect(rest).toEqual([]);
     expect(model.kind(fold!)).toBe("fold");
     expect(model.folded(fold!)).toHaveLength(5);
-    expect(model.title(fold!)).toBe("0 … 4");
+    expect(model.title(fold!)).toBe("Block 0 … Block 4");
   });
 
   it("does not fold what differs, nor what is parallel and few", () => {

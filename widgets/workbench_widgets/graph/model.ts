@@ -104,12 +104,19 @@ export class GraphModel {
   }
 
   title(item: number): string {
-    const { module_name: names } = this.document;
     if (this.kind(item) === "fold") {
       const run = this.folded(item);
       return `${this.title(run[0]!)} … ${this.title(run[run.length - 1]!)}`;
     }
-    return this.titles.get(item) ?? names.get(this.index(item));
+    return this.titles.get(item) ?? this.ownTitle(this.index(item));
+  }
+
+  /** A name that is a number only, as in a sequence of modules, says nothing without the class. */
+  private ownTitle(module: number): string {
+    const { module_name: names, module_type: types } = this.document;
+    const name = names.get(module);
+    if (!/^\d+(@\d+)?$/.test(name)) return name;
+    return `${types.get(module).split(".").pop() ?? ""} ${name}`.trim();
   }
 
   /** Nodes below an item, ascending; constants that stand for a user among them are included. */
@@ -189,7 +196,7 @@ export class GraphModel {
 
   /** Leaves out containers with one part. */
   private merge(parts: number[][]): number[][] {
-    const { module_kind: kinds, module_name: names } = this.document;
+    const { module_kind: kinds } = this.document;
     for (let item = this.nodes + this.modules - 1; item >= this.nodes; item--) {
       parts[item] = parts[item]!.map((part) => {
         if (part < this.nodes || parts[part]!.length !== 1) return part;
@@ -199,7 +206,7 @@ export class GraphModel {
         if (only < this.nodes && !named) return part;
         if (only >= this.nodes) {
           if (kinds.get(only - this.nodes) !== "module") return part;
-          this.titles.set(only, `${names.get(part - this.nodes)} / ${this.title(only)}`);
+          this.titles.set(only, `${this.ownTitle(part - this.nodes)} / ${this.title(only)}`);
         }
         this.merged.set(part, only);
         parts[part] = NONE;

@@ -4,7 +4,7 @@ import { hatchPattern, type Hatch } from "../shared/palette.ts";
 import type { Theme } from "../shared/theme.ts";
 import type { Box, Transform } from "../shared/viewport.ts";
 import { CATEGORIES, type Categories } from "./category.ts";
-import { paintEdges } from "./edgepaint.ts";
+import { IN, OUT, paintEdges } from "./edgepaint.ts";
 import type { Highlight } from "./highlight.ts";
 import { DETAIL_SIZE, HEADER, TITLE_SIZE, fitText, type Measure } from "./labels.ts";
 import type { Picture, PictureBox } from "./picture.ts";
@@ -36,7 +36,7 @@ export interface Style {
 }
 
 /** Below these scales labels, details and strips say nothing to anybody. */
-const TITLES = 0.45;
+const TITLES = 0.3;
 const DETAILS = 0.62;
 const STRIPS = 0.12;
 
@@ -175,26 +175,25 @@ function paintText(
 ): void {
   const details = scale >= DETAILS && box.height > 30;
   const module = box.kind !== "node";
+  // Without the details there is room for a larger title, which stays readable from farther away.
+  const size = details
+    ? TITLE_SIZE
+    : Math.min(Math.max(10 / scale, TITLE_SIZE), box.height * 0.6);
   const left = box.x + (module ? 20 : 10);
   const room = box.width - (module ? 26 : 16);
   pen.textAlign = "left";
   pen.textBaseline = "middle";
-  pen.font = `${module ? "600 " : ""}${TITLE_SIZE}px ${theme.font || "sans-serif"}`;
+  pen.font = `${module ? "600 " : ""}${size}px ${theme.font || "sans-serif"}`;
   pen.fillStyle = ink ?? theme.text;
   const y = details ? box.y + box.height * 0.34 : box.y + box.height / 2;
   // Hinting makes small text wider than its measure: the limit keeps it inside.
-  pen.fillText(fitText(box.title, TITLE_SIZE, room, style.measure, module), left, y, room);
+  pen.fillText(fitText(box.title, size, room, style.measure, module), left, y, room);
   if (module) sign(pen, box.x + 11, y, "+", theme, ink);
   if (!details) return;
   pen.font = `${DETAIL_SIZE}px ${theme.font || "sans-serif"}`;
   pen.fillStyle = ink ?? theme.muted;
-  const below = box.x + 10;
-  pen.fillText(
-    fitText(box.detail, DETAIL_SIZE, box.width - 16, style.measure),
-    below,
-    box.y + box.height * 0.71,
-    box.width - 16,
-  );
+  const detail = fitText(box.detail, DETAIL_SIZE, box.width - 16, style.measure);
+  pen.fillText(detail, box.x + 10, box.y + box.height * 0.71, box.width - 16);
 }
 
 /** Far away boxes are plain rectangles, drawn colour by colour. */
@@ -249,14 +248,22 @@ function paintMarks(
     pen.globalAlpha = 1;
     line(theme.accent, 2.5, 1);
   } else if (selected === 1) {
-    if (box.open) line(theme.accent, 1, 0);
+    if (box.open) dot(pen, box, theme);
     else line(theme.accent, 2, 1, [6, 3]);
   }
   if (style.hits.has(box.item)) line(theme.warn, style.hit === box.item ? 3 : 1.5, 3.5);
   if (style.hover === box) line(theme.text, 1.5, 1.5);
-  else if (style.highlight?.producers.has(box.item)) line("#0072B2", 2, 1.5);
-  else if (style.highlight?.consumers.has(box.item)) line("#D55E00", 2, 1.5, [5, 3]);
+  else if (style.highlight?.producers.has(box.item)) line(IN, 2, 1.5);
+  else if (style.highlight?.consumers.has(box.item)) line(OUT, 2, 1.5, [5, 3]);
   if (style.cursor === box.item) line(theme.text, 1.5, 4.5, [1.5, 2.5]);
+}
+
+/** In the title of an open frame: something inside is selected. */
+function dot(pen: CanvasRenderingContext2D, box: PictureBox, theme: Theme): void {
+  pen.beginPath();
+  pen.arc(box.x + box.width - 10, box.y + HEADER / 2, 4, 0, 2 * Math.PI);
+  pen.fillStyle = theme.accent;
+  pen.fill();
 }
 
 function stack(pen: CanvasRenderingContext2D, box: PictureBox, theme: Theme, round: number): void {

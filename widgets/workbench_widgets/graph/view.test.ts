@@ -159,22 +159,22 @@ describe("the graph view", () => {
     key("Enter");
     expect(spoken()).toContain("open");
     key("ArrowDown");
-    expect(spoken()).toMatch(/^Module 0, .* closed/);
+    expect(spoken()).toMatch(/^Module Block 0, .* closed/);
     key("ArrowDown");
-    expect(spoken()).toMatch(/^Module 1, /);
+    expect(spoken()).toMatch(/^Module Block 1, /);
     key("ArrowLeft");
-    expect(spoken()).toMatch(/^Module 0, /);
+    expect(spoken()).toMatch(/^Module Block 0, /);
     key("Enter");
     key("ArrowDown");
     expect(spoken()).toMatch(/^mm, mm0, .* in blocks.0/);
     key("ArrowDown");
     expect(spoken()).toMatch(/^relu, relu0/);
     key("ArrowDown");
-    expect(spoken()).toMatch(/^Module 1, /);
+    expect(spoken()).toMatch(/^Module Block 1, /);
     key("ArrowUp");
     expect(spoken()).toMatch(/^relu, relu0/);
     key("Backspace");
-    expect(spoken()).toMatch(/^Module 0, .* open/);
+    expect(spoken()).toMatch(/^Module Block 0, .* open/);
   });
 
   it("selects what the walk is at, and extends with Shift", () => {
