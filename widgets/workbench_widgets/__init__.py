@@ -13,13 +13,13 @@ from typing import Any
 __all__ = ["show"]
 
 
-def show(subject: Any, *, view: str | None = None, height: int = 520, run: Any = None) -> Any:
+def show(subject: Any, *, view: str | None = None, height: int | None = None, run: Any = None) -> Any:
     """A widget of one view.
 
     Args:
         subject: A lowering, one of its stages, a run, an opened program or a comparison.
         view: Name of the view; by default the natural one of the subject.
-        height: Pixels.
+        height: Pixels; by default the view's own.
         run: A run of the subject whose measurements are shown.
 
     Returns:

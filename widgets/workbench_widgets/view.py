@@ -52,6 +52,7 @@ class View:
         report: The documents, as (kind, key), that a report without a kernel needs beside `initial`.
         picture: What stands in for the view where no script runs.
         shows: Names of the stages (`run` and `compare` included) that this view is the natural display of.
+        height: Pixels, where nothing else is asked for.
     """
 
     name: str
@@ -62,6 +63,7 @@ class View:
     report: Callable[[Context], Iterable[tuple[str, str]]] = _no_documents
     picture: Callable[[Context], Picture] | None = None
     shows: tuple[str, ...] = ()
+    height: int = 520
 
 
 @cache

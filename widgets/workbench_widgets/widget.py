@@ -69,7 +69,7 @@ class ViewWidget(anywidget.AnyWidget):
     Args:
         view: The view.
         context: What it is about.
-        height: Pixels.
+        height: Pixels; by default the view's own.
 
     Raises:
         WorkbenchError: The view's bundle is missing.
@@ -86,12 +86,13 @@ class ViewWidget(anywidget.AnyWidget):
     # Also a widget that could not be made is closed when it is collected.
     _ends: Sequence[Callable[[], None]] = ()
 
-    def __init__(self, view: View, context: Context, *, height: int = 520) -> None:
+    def __init__(self, view: View, context: Context, *, height: int | None = None) -> None:
         self.view = view
         self.context = context
+        pixels = view.height if height is None else height
         code = {"_esm": bundle(view.name, "js"), "_css": bundle(view.name, "css")}
         # The page keeps one style sheet for each of these names.
-        super().__init__(**code, _anywidget_id=f"workbench_widgets.{view.name}", height=height)
+        super().__init__(**code, _anywidget_id=f"workbench_widgets.{view.name}", height=pixels)
         self.set_trait("about", dataclasses.asdict(context.about(view.name)))
         self.set_trait("documents", dict(self._first()))
         self._take_selection()

@@ -23,4 +23,5 @@ VIEW = View(
     report=report_documents,
     picture=picture,
     shows=("compare",),
+    height=600,
 )

@@ -15,7 +15,6 @@ import {
   valueOf,
   type Metric,
 } from "./model.ts";
-import { LESS, MORE } from "./scatter.ts";
 
 const SIGNS: Readonly<Record<string, string>> = { matched: "=", changed: "△" };
 
@@ -95,10 +94,8 @@ function sqnr(value: number): string {
 function deltaCell(value: number | null, most: number, format: (value: number) => string): HTMLElement {
   if (value === null) return h("span.wb-muted", {}, "–");
   const share = most ? Math.abs(value) / most : 0;
-  const bar = h("span.wb-delta-bar", {
-    style:
-      `width:${(50 * share).toFixed(1)}%;background:${value > 0 ? MORE : LESS};` +
-      (value > 0 ? "left:50%" : `right:50%`),
+  const bar = h(value > 0 ? "span.wb-delta-bar.wb-more" : "span.wb-delta-bar.wb-less", {
+    style: `width:${(50 * share).toFixed(1)}%`,
   });
   return h("span.wb-delta", {}, h("span.wb-delta-text", {}, delta(value, format)), h("span.wb-delta-track", { "aria-hidden": true }, value ? bar : null));
 }

@@ -20,14 +20,14 @@ interface Point {
   readonly change: number;
 }
 
-const LEFT = 64;
+const LEFT = 76;
 const BOTTOM = 40;
 const TOP = 12;
 const RIGHT = 12;
 const REACH = 12;
-// Vermilion and blue of Okabe and Ito, doubled by triangles that point up and down.
-export const MORE = "#D55E00";
-export const LESS = "#0072B2";
+// Vermilion and blue of Okabe and Ito, doubled by triangles that point up and down; lighter on dark pages.
+const MORE = { light: "#D55E00", dark: "#F0813A" } as const;
+const LESS = { light: "#0072B2", dark: "#56B4E9" } as const;
 
 /** The powers of ten that hold all values. */
 export function decades(values: readonly number[]): [number, number] {
@@ -140,8 +140,9 @@ export function makeScatter(onPick: (row: number, extend: boolean) => void): Sca
       pen.lineTo(x - size, y - up * size * 0.8);
       pen.closePath();
     }
-    pen.globalAlpha = chosen ? 1 : 0.75;
-    pen.fillStyle = near ? colors.muted : point.change > 0 ? MORE : LESS;
+    pen.globalAlpha = chosen ? 1 : 0.85;
+    const shade = colors.dark ? "dark" : "light";
+    pen.fillStyle = near ? colors.muted : (point.change > 0 ? MORE : LESS)[shade];
     pen.fill();
     pen.globalAlpha = 1;
     pen.lineWidth = chosen ? 2 : 1;

@@ -15,4 +15,5 @@ VIEW = View(
     calls={"panel.report": save_report},
     initial=first_documents,
     report=report_documents,
+    height=680,
 )

@@ -199,6 +199,42 @@ describe("views", () => {
   });
 });
 
+describe("methods", () => {
+  beforeEach(() => {
+    host.about = { ...host.about, methods: ["encode", "decode"], method: "encode" };
+    host.selection.set({ method: "encode", handles: [], node: null });
+  });
+  const methods = () => root.querySelector<HTMLSelectElement>("select[aria-label=Method]")!;
+
+  it("are chosen for all views", async () => {
+    open("planned");
+    await panel.ready;
+    methods().value = "decode";
+    methods().dispatchEvent(new Event("change"));
+    await settled();
+    expect(host.selection.get()).toEqual({ method: "decode", handles: [], node: null });
+    for (const name of ["graph", "memory"]) {
+      expect(fakes[name]!.mounted[0]!.stages.slice(-1), name).toEqual(["planned"]);
+    }
+  });
+
+  it("follow what is selected", async () => {
+    open("planned");
+    await panel.ready;
+    host.selection.set({ method: "decode", handles: [3], node: null });
+    await settled();
+    expect(methods().value).toBe("decode");
+    expect(host.selection.get().handles).toEqual([3]);
+    expect(fakes.memory!.mounted[0]!.stages.length).toBe(1);
+  });
+
+  it("one alone needs no choice", () => {
+    host.about = { ...host.about, methods: ["forward"], method: "forward" };
+    open();
+    expect(methods().hidden).toBe(true);
+  });
+});
+
 describe("what changes", () => {
   const again = STAGES.map((stage) => {
     if (stage.name === "partitioned") return { ...stage, detail: "1 partitions", seconds: 0.3 };
@@ -322,6 +358,13 @@ describe("the selection's line", () => {
     await settled();
     expect(host.selection.get().handles).toEqual([]);
     expect(line().textContent).toContain("Nothing selected");
+  });
+
+  it("Escape selects nothing", async () => {
+    open();
+    await select([5]);
+    press(root.querySelector(".wb-panel")!, "Escape");
+    expect(host.selection.get().handles).toEqual([]);
   });
 
   it("says when the stage has none of it", async () => {

@@ -2,10 +2,10 @@
 import type { About } from "../contract.ts";
 import type { Host } from "../shared/host.ts";
 import { saveFile } from "../shared/clipboard.ts";
-import { h, unique } from "../shared/dom.ts";
+import { h, on, unique } from "../shared/dom.ts";
 import { clearError, showError } from "../shared/errors.ts";
 import { matches } from "../shared/host.ts";
-import { button, spacer, toggle } from "../shared/toolbar.ts";
+import { button, select, spacer, toggle } from "../shared/toolbar.ts";
 import { differences, relowered } from "./notes.ts";
 import { recipeButton, type RecipeButton } from "./recipe.ts";
 import { makeSelectionLine, type SelectionLine } from "./selection_line.ts";
@@ -42,8 +42,10 @@ export class Panel {
   private readonly modeGroup: HTMLElement;
   private readonly slots = new Map<string, Slot>();
   private readonly ends: (() => void)[] = [];
+  private readonly methods: HTMLSelectElement;
   private about: About;
   private stage: string;
+  private method: string;
   private mode: Mode = "both";
   private narrow = false;
   private closed = false;
@@ -55,6 +57,7 @@ export class Panel {
     this.about = host.about;
     const stages = this.about.stages;
     this.stage = stages.some((s) => s.name === this.about.stage) ? this.about.stage : (stages[0]?.name ?? "");
+    this.method = this.about.method;
     const id = unique("panel");
     this.bar = makeStageBar(stages, this.stage, id, (name) => this.show(name));
     this.split = makeSplit("Border between the graph and the view");
@@ -72,6 +75,9 @@ export class Panel {
     );
     this.modeGroup = h("span.wb-modes", { role: "group", "aria-label": "Show" }, ...this.modes.values());
     this.recipe = recipeButton(host);
+    const names = this.about.methods.map((name) => ({ value: name, text: name }));
+    this.methods = select("Method", names, this.method, (name) => this.choose(name));
+    this.methods.hidden = names.length < 2;
     this.el = this.build(id);
     parent.append(this.el);
     const observer = new ResizeObserver(() => this.resize());
@@ -79,6 +85,15 @@ export class Panel {
     this.ends.push(
       () => observer.disconnect(),
       host.onChange((kinds) => this.changed(kinds)),
+      // A node of another method was picked, in a view or in Python.
+      host.selection.subscribe(({ method }) => {
+        if (method !== this.method && this.about.methods.includes(method)) this.follow(method);
+      }),
+      on(this.el, "keydown", (event) => {
+        if (event.key !== "Escape" || event.defaultPrevented || !host.selection.get().handles.length) return;
+        host.selection.set({ ...host.selection.get(), handles: [], node: null });
+        event.preventDefault();
+      }),
     );
     this.resize();
     this.show(this.stage);
@@ -118,6 +133,7 @@ export class Panel {
         h(
           "div.wb-panel-actions",
           { role: "toolbar", "aria-label": "Workbench" },
+          this.methods,
           this.modeGroup,
           spacer(),
           live ? run : null,
@@ -152,32 +168,31 @@ export class Panel {
   private show(stage: string): void {
     this.stage = stage;
     const { view, alone } = this.place;
-    const method = this.method();
     this.split.el.hidden = alone === true;
     this.whole.hidden = alone !== true;
     const wanted = new Set<string>();
     if (!alone && (view === null || this.mode !== "second")) wanted.add("graph");
     if (view !== null && (alone || this.mode !== "first")) wanted.add(view);
     for (const [name, slot] of this.slots) slot.el.hidden = !wanted.has(name);
-    for (const name of wanted) this.ensure(name, method);
+    for (const name of wanted) this.ensure(name);
     this.arrange();
     this.line.setStage(this.graphStage());
   }
 
   /** Mounts a view where it is not yet, and tells it the stage. */
-  private ensure(name: string, method: string): void {
+  private ensure(name: string): void {
     const stage = name === "graph" ? this.graphStage() : this.stage;
     const known = this.slots.get(name);
     if (known) {
       void known.handle.then((handle) => {
-        if (!this.closed && name === "graph") void handle?.setStage?.(this.graphStage(), method);
+        if (!this.closed && name === "graph") void handle?.setStage?.(this.graphStage(), this.method);
       });
       return;
     }
     const parent = this.paneOf(name);
     const el = h("div.wb-slot", { "data-view": name });
     parent.append(el);
-    this.slots.set(name, { el, handle: this.mount(name, el, stage, method) });
+    this.slots.set(name, { el, handle: this.mount(name, el, stage, this.method) });
   }
 
   private paneOf(name: string): HTMLElement {
@@ -195,7 +210,8 @@ export class Panel {
         return null;
       }
       // The bar may have moved on while the view was made.
-      if (name === "graph" && this.graphStage() !== stage) void handle.setStage?.(this.graphStage(), method);
+      const now = name === "graph" ? this.graphStage() : stage;
+      if (now !== stage || this.method !== method) void handle.setStage?.(now, this.method);
       return handle;
     } catch (error) {
       if (!this.closed) this.failed(name, el, error);
@@ -238,9 +254,28 @@ export class Panel {
     this.arrange();
   }
 
-  private method(): string {
-    const { method } = this.host.selection.get();
-    return this.about.methods.includes(method) ? method : this.about.method;
+  /** Another method, by the panel's own choice: nothing of it is selected yet. */
+  private choose(method: string): void {
+    this.host.selection.set({ method, handles: [], node: null });
+    if (this.method !== method) this.follow(method);
+  }
+
+  private follow(method: string): void {
+    this.method = method;
+    this.methods.value = method;
+    for (const [name, { handle }] of this.slots) {
+      const stage = name === "graph" ? this.graphStage() : this.stageOf(name);
+      void handle.then((mounted) => {
+        if (!this.closed) void mounted?.setStage?.(stage, method);
+      });
+    }
+  }
+
+  /** The stage beside which a view stands. */
+  private stageOf(view: string): string {
+    const { places } = this.options;
+    if (places[this.stage]?.view === view) return this.stage;
+    return Object.keys(places).find((stage) => places[stage]?.view === view) ?? this.stage;
   }
 
   // ---- what happens ----------------------------------------------------------------------------------------
@@ -278,7 +313,7 @@ export class Panel {
     made.setAttribute("aria-busy", "true");
     clearError(this.el);
     try {
-      const file = await this.host.call("panel.report", { stage: this.stage, method: this.method() });
+      const file = await this.host.call("panel.report", { stage: this.stage, method: this.method });
       saveFile(file.name, file.html, "text/html");
       this.tell(`Saved ${file.name}; in Python: ${reportPython(this.about)}`);
     } catch (error) {
