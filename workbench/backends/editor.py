@@ -342,7 +342,7 @@ class PartitionEditor:
                 self._split_off(tag, group)
 
     def _stuck(self, tags: Iterable[str]) -> bool:
-        """Whether one of the tags lies on a cycle, or behind one."""
+        """Whether one of the tags lies on a cycle, or between two."""
         stuck = self.legality.stuck_tags()
         return any(tag in stuck for tag in tags)
 
@@ -402,9 +402,8 @@ class PartitionEditor:
     # ---- what follows an edit ------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        violations = self.legality.check(self.result.partition_tags)
-        if violations:
-            first = violations[0]
+        first = next(self.legality.violations(self.result.partition_tags), None)
+        if first is not None:
             raise _Refused(first.message, first.kind, nodes=first.nodes, path=first.path, hint=first.hint)
         touched = {tag for node, old in self.tags.written.items() for tag in (old, tag_of(node)) if tag}
         for tag in touched:

@@ -6,7 +6,7 @@ All checks together take time linear in the size of the program, so that an edit
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from torch.export import ExportedProgram
@@ -106,19 +106,22 @@ class Legality:
 
     def check(self, partition_tags: Mapping[str, DelegationSpec]) -> list[Violation]:
         """All rules that the tags break now."""
-        found = _check_names(self._graphs, partition_tags)
+        return list(self.violations(partition_tags))
+
+    def violations(self, partition_tags: Mapping[str, DelegationSpec]) -> Iterator[Violation]:
+        """The rules that the tags break now, found one after the other."""
+        yield from _check_names(self._graphs, partition_tags)
         for graph in self._graphs:
             for node in graph.watched:
                 if tag_of(node) is not None:
-                    found += _check_node(node, graph.constants)
+                    yield from _check_node(node, graph.constants)
                 elif is_getitem(node):
-                    found += _check_getitem(node)
-            found += _check_cycles(graph)
-        found += _check_mutable_buffers(self._program)
-        return found
+                    yield from _check_getitem(node)
+            yield from _check_cycles(graph)
+        yield from _check_mutable_buffers(self._program)
 
     def stuck_tags(self) -> set[str]:
-        """The tags that lie on a cycle of the contracted graph, or behind one."""
+        """The tags that lie on a cycle of the contracted graph, or between two."""
         return {vertex for graph in self._graphs for vertex in graph.stuck() if isinstance(vertex, str)}
 
 
@@ -145,7 +148,7 @@ class _Graph:
         return found
 
     def stuck(self) -> set[str | Node]:
-        """The vertices of the contracted graph that lie on a cycle or behind one."""
+        """The vertices of the contracted graph that lie on a cycle or between two."""
         # Vertices are numbers: a node its own, a tag one behind all nodes.
         numbers: dict[str, int] = {}
         vertex = list(range(len(self.nodes)))
@@ -160,37 +163,47 @@ class _Graph:
             vertex[at] = len(self.nodes) + number
         if not numbers:
             return set()
-        waiting = [0] * (len(self.nodes) + len(inside))
-        for at, sources in enumerate(self._inputs):
-            own = vertex[at]
-            for source in sources:
-                if vertex[source] != own:
-                    waiting[own] += 1
-        done = self._walk(vertex, inside, waiting)
+        # What a topological order reaches from the front, and what it reaches from the back of the rest.
+        done = bytearray(len(self.nodes) + len(inside))
+        self._reach(vertex, inside, self._inputs, self._users, done)
+        if all(done[number] for number in vertex):
+            return set()
+        self._reach(vertex, inside, self._users, self._inputs, done)
         left: set[str | Node] = {
             node for at, node in enumerate(self.nodes) if vertex[at] == at and not done[at]
         }
         left.update(tag for tag, number in numbers.items() if not done[len(self.nodes) + number])
         return left
 
-    def _walk(self, vertex: list[int], inside: list[list[int]], waiting: list[int]) -> bytearray:
-        """Which vertices a topological order of the contracted graph reaches."""
+    def _reach(
+        self,
+        vertex: list[int],
+        inside: list[list[int]],
+        before: list[list[int]],
+        behind: list[list[int]],
+        done: bytearray,
+    ) -> None:
+        """Mark the vertices that a topological order of those that aren't marked yet reaches."""
         size = len(self.nodes)
-        done = bytearray(len(waiting))
-        ready = [number for number, inputs in enumerate(waiting) if inputs == 0]
+        waiting = [0] * len(done)
+        for at, sources in enumerate(before):
+            own = vertex[at]
+            for source in sources:
+                if vertex[source] != own and not done[vertex[source]]:
+                    waiting[own] += 1
+        ready = [number for number, inputs in enumerate(waiting) if inputs == 0 and not done[number]]
         while ready:
             number = ready.pop()
             done[number] = 1
             for at in inside[number - size] if number >= size else (number,):
                 if vertex[at] != number:
                     continue
-                for user in self._users[at]:
+                for user in behind[at]:
                     target = vertex[user]
-                    if target != number:
+                    if target != number and not done[target]:
                         waiting[target] -= 1
                         if waiting[target] == 0:
                             ready.append(target)
-        return done
 
 
 def _is_watched(node: Node) -> bool:
@@ -368,30 +381,26 @@ def _check_mutable_buffers(program: ExportedProgram) -> list[Violation]:
     return found
 
 
-def _check_cycles(graph: _Graph) -> list[Violation]:
+def _check_cycles(graph: _Graph) -> Iterator[Violation]:
     """With each tag contracted to one vertex, the graph has no cycle."""
     stuck = graph.stuck()
     if not stuck:
-        return []
+        return
     members = graph.members()
-    found = []
     for tag, nodes in members.items():
         path = _closing_path(tag, nodes, members, stuck) if tag in stuck else []
         if path:
             between = [node for node in path[1:-1] if tag_of(node) != tag]
-            found.append(
-                Violation(
-                    "cycle",
-                    tag,
-                    tuple(node.name for node in between),
-                    f"the tag '{tag}' isn't convex: its result '{path[0].name}' goes through "
-                    f"'{between[0].name}' outside the tag back into it, to '{path[-1].name}'",
-                    path=tuple(node.name for node in path),
-                    hint=f"put '{between[0].name}' into the tag as well, or split the tag in two there",
-                    source=provenance.source_line(between[0]),
-                )
+            yield Violation(
+                "cycle",
+                tag,
+                tuple(node.name for node in between),
+                f"the tag '{tag}' isn't convex: its result '{path[0].name}' goes through "
+                f"'{between[0].name}' outside the tag back into it, to '{path[-1].name}'",
+                path=tuple(node.name for node in path),
+                hint=f"put '{between[0].name}' into the tag as well, or split the tag in two there",
+                source=provenance.source_line(between[0]),
             )
-    return found
 
 
 def _vertex(node: Node) -> str | Node:

@@ -237,6 +237,28 @@ def test_edits_of_hundreds_of_nodes_stay_interactive(editor):
     assert min(times[:3]) < 0.1 and min(times[3:]) < 0.3, times
 
 
+class Ladder(torch.nn.Module):
+    """Each step is a partition of its own: exp and tan stay outside."""
+
+    def forward(self, x):
+        for _ in range(150):
+            x = torch.tan(torch.exp(torch.cos(torch.sin(x))))
+        return x
+
+
+def test_cycle_before_many_tags_is_found_without_a_look_at_each(editor):
+    made = editor(Ladder(), ALL[:2])
+    first, second = list(made.result.partition_tags)[:2]
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        outcome = made.preview(PartitionEdit("merge", tags=(first, second)))
+        times.append(time.perf_counter() - start)
+        assert outcome.kind == "cycle" and outcome.path == ("cos", "exp", "tan", "sin_1")
+    # The 148 tags behind the cycle have none of their own.
+    assert made.legality.stuck_tags() == set() and min(times) < 0.1, times
+
+
 def test_apply_edits_goes_on_behind_a_refused_one(editor):
     made = editor()
     refused, applied = apply_edits(
