@@ -56,6 +56,7 @@ class MemoryView implements MemoryHandle {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private asked = 0;
   private busy = false;
+  private picking = false;
   private gathered = 0;
 
   constructor(host: Host, el: HTMLElement, method: string) {
@@ -345,9 +346,10 @@ class MemoryView implements MemoryHandle {
     const rows = row < 0 ? [] : extend ? [...new Set([...this.rows(), row])] : [row];
     const handles = rows.flatMap((item) => index.handles(item));
     // Inputs of a program from a file have no handle: they are chosen here only.
-    this.local = rows;
     const method = document.method;
+    this.picking = true;
     this.host.selection.set({ method, handles, node: rows.length === 1 ? document.name.get(rows[0]!) : null });
+    this.picking = false;
     this.local = rows;
     if (rows.length === 1) this.bring(rows[0]!);
     this.update();
@@ -360,6 +362,7 @@ class MemoryView implements MemoryHandle {
   }
 
   private selected(_: Picked): void {
+    if (this.picking) return;
     this.local = [];
     const rows = this.rows();
     const first = [...rows][0];

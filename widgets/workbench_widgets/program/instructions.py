@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from workbench import provenance, tables
@@ -111,7 +112,8 @@ def _tensors(method: ir.Method, args: Iterable[int]) -> Iterator[int]:
             yield from (item for item in value.items if item >= 0)
 
 
-def argument_names(name: str, count: int) -> list[str]:
+@lru_cache(maxsize=1024)
+def argument_names(name: str, count: int) -> tuple[str, ...]:
     """What the arguments of an operator are called; empty texts where its schema is not known.
 
     Args:
@@ -120,7 +122,7 @@ def argument_names(name: str, count: int) -> list[str]:
     """
     schema = _schema(name)
     known = [argument.name for argument in schema.arguments] if schema is not None else []
-    return [*known[:count], *[""] * (count - len(known))]
+    return (*known[:count], *[""] * (count - len(known)))
 
 
 def _schema(name: str) -> Any:

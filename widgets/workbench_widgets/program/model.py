@@ -192,15 +192,12 @@ def _named(context: Context, program: ir.Program) -> dict[tuple[str, int], Named
 
 
 def _collect(uses: dict[tuple[str, int], list[Use]], name: str, method: MethodModel) -> None:
-    known: dict[tuple[str, int], list[str]] = {}
     for row, (_, _, instruction) in enumerate(method.rows):
         if isinstance(instruction, ir.DelegateCall):
             blob = method.method.delegates[instruction.delegate].data
             uses.setdefault(("delegate", blob), []).append(Use(name, row, ""))
         touched = _touched(method.method, instruction)
-        labels = known.get((method.names[row], len(touched)))
-        if labels is None:
-            labels = known[method.names[row], len(touched)] = argument_names(method.names[row], len(touched))
+        labels = argument_names(method.names[row], len(touched))
         for place, index in enumerate(touched):
             for value in _inside(method.method, index):
                 if value.buffer and not value.external:
