@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { PartitionEditor } from "./editor.ts";
 import { FakeHost, answerTo, partitionState, settled } from "./fake.ts";
 import { Latest } from "./latest.ts";
+import { StringColumn } from "../shared/unpack.ts";
 
 let host: FakeHost;
 let editor: PartitionEditor;
@@ -78,6 +79,22 @@ describe("edits", () => {
     host.answers["partition.apply"] = (asked) => answerTo(asked, { legal: false, message: "no", path: [1, 2, 3] });
     await editor.apply(request);
     expect(editor.shown).toMatchObject({ kind: "refused", answer: { legal: false, path: [1, 2, 3] } });
+  });
+
+  it("goes on with the tag that was made, so that the next stroke joins it", async () => {
+    editor.setTarget({ tag: null, backend: "Two" });
+    host.answers["partition.apply"] = (asked) => answerTo(asked, { after: StringColumn.from(["Two_1"]) });
+    const applied = editor.apply(editor.request("assign", [2]));
+    const [first] = partitionState().tags;
+    host.state = partitionState({ tags: [...partitionState().tags, { ...first!, name: "Two_1" }] });
+    host.change("partition.state");
+    await applied;
+    await settled();
+    expect(editor.target).toEqual({ tag: "Two_1", backend: null });
+    host.state = partitionState();
+    host.change("partition.state");
+    await settled();
+    expect(editor.target).toEqual({ tag: "A", backend: null });
   });
 
   it("what was only looked at is forgotten when the partition changes", async () => {

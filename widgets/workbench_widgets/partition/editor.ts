@@ -288,6 +288,11 @@ export class PartitionEditor {
     this.looks.cancel();
     const answer = await this.guarded(() => this.host.call("partition.apply", request));
     if (answer) this.show({ request, answer, kind: answer.legal ? "made" : "refused" });
+    if (answer?.legal && request.action === "assign" && request.tag === null) {
+      // The next stroke goes on with the tag that this one made.
+      const made = answer.after.get(0);
+      if (made) this.setTarget({ tag: made, backend: null });
+    }
     return answer;
   }
 

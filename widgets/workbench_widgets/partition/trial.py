@@ -43,7 +43,7 @@ def unchecked(session: PartitionSession, history: History, outcome: EditOutcome)
     if size <= _OPERATORS:
         return ""
     return (
-        f"no partitioner of the recipe answers for '{backend}': whether it can run these {size:,} nodes "
+        f"no partitioner of the recipe answers for '{backend}': whether it can run these nodes "
         "shows when the partition is lowered"
     )
 
