@@ -73,17 +73,24 @@ class PerfData:
     @property
     def p10(self) -> float:
         """10th percentile, linearly interpolated."""
-        return float(np.percentile(self.raw, 10))
+        return self._percentile(10)
 
     @property
     def p50(self) -> float:
         """Median."""
-        return float(np.percentile(self.raw, 50))
+        return self._percentile(50)
 
     @property
     def p90(self) -> float:
         """90th percentile, linearly interpolated."""
-        return float(np.percentile(self.raw, 90))
+        return self._percentile(90)
+
+    def _percentile(self, percent: int) -> float:
+        # Of a handful of numbers: numpy takes fifty times as long, and tables have three for each event.
+        ordered = sorted(self.raw)
+        below, rest = divmod((len(ordered) - 1) * percent, 100)
+        above = min(below + 1, len(ordered) - 1)
+        return float(ordered[below] + (ordered[above] - ordered[below]) * rest / 100)
 
     @property
     def avg(self) -> float:

@@ -25,7 +25,7 @@ class Peaks:
     """The two limits of a roofline.
 
     Attributes:
-        gflops: 1e9 operations a second of one core, float32: a matrix product of 768 x 768.
+        gflops: 1e9 operations a second of one core, float32: a matrix product of 384 x 384.
         gbytes: 1e9 bytes a second between one core and memory: a[i] = b[i] + s * c[i] on arrays beyond the
             caches; each read and each write counts once.
         cache_bytes: The last-level cache.
@@ -81,7 +81,7 @@ def _measure() -> Peaks:
     return Peaks(gflops, gbytes, cache, array, time.perf_counter() - began)
 
 
-def _arithmetic(size: int = 768, budget: float = 0.3) -> float:
+def _arithmetic(size: int = 384, budget: float = 0.3) -> float:
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.rand(size, size, generator=generator) for _ in range(2))
     out = torch.empty(size, size)
@@ -92,10 +92,10 @@ def _arithmetic(size: int = 768, budget: float = 0.3) -> float:
 
 
 def _best(work: Callable[[], object], budget: float) -> float:
-    """The shortest time of several tries within so many seconds: others may use the machine meanwhile."""
+    """The shortest time of many short tries within so many seconds: others may use the machine, too."""
     best = float("inf")
     end = time.perf_counter() + budget
-    for _ in range(60):
+    for _ in range(400):
         start = time.perf_counter()
         work()
         now = time.perf_counter()

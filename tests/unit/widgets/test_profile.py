@@ -471,3 +471,19 @@ def test_picture_shows_the_most_expensive_rows(measured):
 
 def test_picture_without_a_run_says_so(lowering):
     assert "nothing was measured" in VIEW.picture(Context(lowering)).text
+
+
+def test_report_brings_the_timelines_and_the_machines_limits(measured):
+    VIEW.documents["profile"](measured, "forward")  # before they were measured
+    wanted = list(VIEW.report(measured))
+    assert wanted == [
+        ("profile", "forward"),
+        *(("timeline", f"forward/{which}") for which in ("median", "slowest", "fastest")),
+    ]
+    document = VIEW.documents["profile"](measured, "forward")
+    assert document.peaks.gflops > 1
+    assert all(unpack(pack(VIEW.documents[kind](measured, key))) for kind, key in wanted)
+
+
+def test_report_without_a_run_has_the_instructions(lowering):
+    assert list(VIEW.report(Context(lowering))) == [("profile", "forward")]

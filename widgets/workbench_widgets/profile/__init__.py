@@ -71,9 +71,10 @@ def _initial(context: Context) -> Iterable[tuple[str, str]]:
 
 def _report(context: Context) -> Iterable[tuple[str, str]]:
     run = context.run
+    if run is not None and run.trace is not None:
+        measure_peaks()  # a report can't measure: what it shows is of the machine that ran
     yield from (("profile", method) for method in context.methods)
     if run is not None and run.trace is not None:
-        measure_peaks()
         yield from (("timeline", f"{run.method}/{which}") for which in CHOSEN)
 
 

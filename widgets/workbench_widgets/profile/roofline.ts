@@ -58,8 +58,8 @@ export function rangesOf(points: readonly Point[], peaks: { gflops: number; gbyt
 function decades(values: readonly number[]): readonly [number, number] {
   const usable = values.filter((value) => value > 0 && Number.isFinite(value));
   if (!usable.length) return [0.1, 10];
-  const low = 10 ** Math.floor(Math.log10(Math.min(...usable) * 0.9));
-  const high = 10 ** Math.ceil(Math.log10(Math.max(...usable) * 1.1));
+  const low = 10 ** Math.floor(Math.log10(Math.min(...usable) * 0.7));
+  const high = 10 ** Math.ceil(Math.log10(Math.max(...usable) * 1.5));
   return [low, Math.max(high, low * 10)];
 }
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from workbench.errors import ExecutionError, WorkbenchError
 from workbench.inspector import LiveRun
+from workbench.inspector.peaks import known_peaks
 from workbench.inspector.totals import Totals, Update
 from workbench.lowering import Lowering, Run
 from workbench.run import Runnable, new_trace
@@ -29,6 +31,7 @@ from workbench_widgets.profile.document import (
     Outcome,
     State,
     compare_values,
+    machine_peaks,
     make_document,
     signatures,
 )
@@ -117,6 +120,8 @@ class ProfileState:
         with self._lock:
             if watch.document is None or watch.state() == "running":
                 watch.document = self._make(watch)
+            if watch.document.peaks is None and known_peaks() is not None:
+                watch.document = replace(watch.document, peaks=machine_peaks(known_peaks()))
             return watch.document
 
     def watch(self) -> Watch | None:
