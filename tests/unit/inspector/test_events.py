@@ -6,7 +6,7 @@ import torch
 
 from workbench.errors import TraceError
 from workbench.inspector import Inspector, TimeScale, Trace
-from workbench.inspector.events import scale_factor
+from workbench.inspector.events import PerfData, scale_factor
 from workbench.inspector.trace import Kind
 from workbench.serialize.etdump import ETDump, ProfileEvent, RunBlock, Value, write_etdump
 
@@ -139,3 +139,10 @@ def test_printed_and_saved_tables_hold_the_rows(tmp_path, capsys):
     inspector.save_data_to_tsv(tmp_path / "t.tsv")
     assert (tmp_path / "t.csv").read_text().count("\n") == 3
     assert "\tnative_call_add.out\t" in (tmp_path / "t.tsv").read_text()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 101])
+def test_percentiles_are_numpys(count: int) -> None:
+    raw = np.random.default_rng(count).random(count).tolist()
+    found = PerfData(raw)
+    assert [found.p10, found.p50, found.p90] == pytest.approx(np.percentile(raw, [10, 50, 90]).tolist())
