@@ -201,6 +201,19 @@ def test_instructions_read_like_calls_and_know_their_source(plain: wb.Lowering) 
         method_document(context, "backward")
 
 
+def test_arguments_and_results_of_delegates_are_told_apart(mixed: wb.Lowering) -> None:
+    own = method_document(Context(mixed), "forward")
+    read = method_document(Context(wb.open(mixed.program.buffer)), "forward")
+    rows = [row for row, kind in enumerate(own.kind) if kind == "delegate"]
+    assert rows
+    counts = mixed.plan.emitted.instruction_id_to_num_outs["forward"]
+    for row in rows:
+        assert own.results[row].count("%") == counts[row]
+        assert own.arguments[row].count("%") > 0
+        assert (own.arguments[row], own.results[row]) == (read.arguments[row], read.results[row])
+        assert own.written_bytes[row] == read.written_bytes[row] > 0
+
+
 def test_operators_count_calls_bytes_and_kernels(plain: wb.Lowering) -> None:
     document = program_document(Context(plain), "")
     names = list(document.operator_name)

@@ -343,10 +343,8 @@ def constant_bytes(model: Model, name: str) -> list[int]:
 
 
 def written_bytes(method: MethodModel, row: int) -> int:
-    """Bytes of the tensors that an instruction writes; of a delegate, of its last argument."""
-    done = method.effects[row]
-    indices = done.writes or done.open[-1:]
-    tensors = [method.method.values[index] for index in indices]
+    """Bytes of the tensors that an instruction writes."""
+    tensors = [method.method.values[index] for index in method.effects[row].writes]
     return sum(tensor.nbytes for tensor in tensors if isinstance(tensor, ir.Tensor))
 
 

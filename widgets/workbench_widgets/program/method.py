@@ -92,7 +92,7 @@ def _arguments(method: MethodModel, row: int) -> str:
         ]
         return ", ".join(shown)
     if isinstance(instruction, ir.DelegateCall):
-        return ", ".join(readable(method.method, index) for index in instruction.args)
+        return ", ".join(readable(method.method, index) for index in method.effects[row].reads)
     if isinstance(instruction, ir.Move):
         return readable(method.method, instruction.source)
     if isinstance(instruction, ir.JumpFalse):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from workbench.emit import ir
+from workbench.errors import WorkbenchError
 from workbench.serialize.program_reader import Parts, read_parts
 from workbench_widgets.context import Context
 from workbench_widgets.program.blobs import Blob, open_blob
@@ -173,9 +174,41 @@ def _method(context: Context, program: ir.Program, name: str) -> MethodModel:
         method,
         rows,
         [name_of(method, item) for _, _, item in rows],
-        [effects(method, item) for _, _, item in rows],
+        list(_effects(context, method, rows)),
         origins(context, name),
     )
+
+
+def _effects(
+    context: Context, method: ir.Method, rows: list[tuple[int, int, ir.Instruction]]
+) -> Iterator[Effects]:
+    """Effects with the results of delegates: as many as the lowering knows of.
+
+    A file does not say; there what nothing has touched before stands last, and is taken for them.
+    """
+    known = _results(context, method.name)
+    touched = set(method.inputs)
+    touched.update(index for index, tensor in method.tensors() if tensor.buffer or tensor.external)
+    for row, (_, _, instruction) in enumerate(rows):
+        done = effects(method, instruction)
+        if done.open:
+            count = known.get(row, 0)
+            while not known and count < len(done.open) and done.open[-1 - count] not in touched:
+                count += 1
+            split = len(done.open) - max(count, 1)
+            done = Effects(done.open[:split], done.open[split:])
+        touched.update(done.reads, done.writes)
+        yield done
+
+
+def _results(context: Context, method: str) -> Mapping[int, int]:
+    """By instruction the number of a delegate's results; nothing for a program from a file."""
+    try:
+        stage: Any = context.stage("planned")
+    except WorkbenchError:
+        return {}
+    found: Mapping[int, int] = stage.emitted.instruction_id_to_num_outs.get(method, {})
+    return found
 
 
 def _named(context: Context, program: ir.Program) -> dict[tuple[str, int], Named]:
