@@ -204,7 +204,7 @@ def _inspect(options: argparse.Namespace) -> dict[str, Any]:
         "operators": opened.operators,
         "delegates": opened.delegates,
         "memory": opened.plan,
-        "instructions": opened.instructions,
+        "instructions": opened.instructions.drop(columns="handles"),  # index plus one
     }
     if options.trace:
         from workbench.inspector import Inspector
