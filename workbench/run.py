@@ -270,10 +270,17 @@ class Run(display.Shown):
     def table(self) -> pd.DataFrame:
         """One row per instruction and per event inside a delegate, with times in milliseconds.
 
-        The column `handles` has the source handles that a row stands for.
+        Behind the Inspector's columns stand `module` and `source` (`file:line`) of the last node that a row
+        stands for, empty where nothing is known, and `handles`, the source handles of all of them.
         """
         inspector = self.inspector
-        return inspector.to_dataframe().assign(handles=[self._handles(e) for _, e in inspector.events()])
+        events = [event for _, event in inspector.events()]
+        last = [event.nodes[-1] if event.nodes else None for event in events]
+        return inspector.to_dataframe().assign(
+            module=["" if node is None else node.module for node in last],
+            source=["" if node is None else node.source or "" for node in last],
+            handles=[self._handles(event) for event in events],
+        )
 
     def _handles(self, event: Any) -> tuple[int, ...]:
         if self._origin is None:

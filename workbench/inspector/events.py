@@ -281,7 +281,11 @@ class BlockBuilder:
             for event in run.events:
                 if isinstance(event, ProfileEvent):
                     key = (event.chain, event.instruction, event.delegate_id, event.name)
-                    events.setdefault(key, []).append(event)
+                    known = events.get(key)
+                    if known is None:
+                        events[key] = [event]
+                    else:
+                        known.append(event)
             signature = (run.name, run.bundled_input_index, tuple(events))
             grouped.setdefault(signature, []).append((run, events))
         return [self._block(members) for members in grouped.values()]

@@ -295,6 +295,7 @@ def _blocks(batch: EventBatch, outputs: list[Output]) -> Iterator[RunBlock]:
     captured: dict[tuple[int, int, int], list[Output]] = {}
     for output in outputs:
         captured.setdefault((output.execution, output.chain, output.instruction), []).append(output)
+    names: dict[tuple[int, int], str] = {}
     # Lists of plain numbers: going through an array record by record takes ten times as long.
     columns = (batch.events[field].tolist() for field in EVENT_DTYPE.names or ())
     for start, end, name_index, text_index, chain, instruction, number, execution, kind in zip(
@@ -313,7 +314,10 @@ def _blocks(batch: EventBatch, outputs: list[Output]) -> Iterator[RunBlock]:
         if captured and kind == Kind.INSTRUCTION:
             # As in ExecuTorch's dumps, what an instruction wrote stands before its time.
             block.events.extend(_logged(captured.pop((execution, chain, instruction), ())))
-        block.events.append(ProfileEvent(event_name(name, kind), start, end, chain, instruction))
+        shown = names.get((name_index, kind))
+        if shown is None:
+            shown = names[name_index, kind] = event_name(name, kind)
+        block.events.append(ProfileEvent(shown, start, end, chain, instruction))
     for (execution, _, _), written in captured.items():  # whose instruction's event was dropped
         runs.setdefault(execution, RunBlock("Execute")).events.extend(_logged(written))
     if load.events:

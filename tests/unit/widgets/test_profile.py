@@ -117,6 +117,13 @@ def test_document_has_the_numbers_of_the_table(lowering):
     assert document.history.tolist() == pytest.approx(durations.tolist(), rel=1e-6)
 
 
+def test_table_of_a_run_names_module_and_line(lowering):
+    table = lowering.run(*lowering.example_inputs(), profile=True).table
+    row = table[table["event_name"] == "native_call_addmm.out"].iloc[0]
+    assert row["module"] == "inner"
+    assert row["source"].endswith(f"{__file__}:{Net.forward.__code__.co_firstlineno + 1}")
+
+
 def test_insides_of_delegates_stand_behind_their_call(lowering):
     run = lowering.run(*lowering.example_inputs(), profile=True, repeat=3)
     document = VIEW.documents["profile"](Context(run), "forward")
@@ -151,6 +158,7 @@ def test_loops_count_their_calls():
     run = lowering.run(torch.tensor(5), torch.randn(4), profile=True, repeat=4)
     document = VIEW.documents["profile"](Context(run), "forward")
     cosine = list(document.operator).index("aten::cos.out")
+    assert set(run.table["module"]) == {""}
     assert (document.count[cosine], document.calls[cosine]) == (4, 5)
     table = run.table
     row = table[table["event_name"] == "native_call_cos.out"].iloc[0]

@@ -45,8 +45,9 @@ _LOG = logging.getLogger("workbench_widgets")
 _PERIOD = 0.08
 # While no execution ends, how often the view hears that time goes on, in periods.
 _PATIENCE = 5
-# Events that a run from the view keeps for percentiles, the timeline and exports; 48 bytes each.
-_KEEP = 1 << 18
+# Events that a run from the view keeps for percentiles, the timeline, exports, and for the Inspector, which
+# takes some microseconds for each when another view asks it.
+_KEEP = 1 << 16
 # Limits of one batch: entries of `samples`, sampled executions, entries of `recent`.
 _SAMPLES, _SAMPLED, _RECENT = 1 << 14, 8, 256
 
