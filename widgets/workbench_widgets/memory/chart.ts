@@ -34,6 +34,8 @@ export interface ChartState {
 export interface ChartOptions {
   hover(row: number, event: PointerEvent | null, moment: number): void;
   pick(row: number, extend: boolean): void;
+  /** A moment was chosen on the line of live bytes. */
+  pickMoment(moment: number): void;
   /** A tensor is dragged; `done` when it is let go. Null ends a drag without a change. */
   drag(row: number, offset: number | null, done: boolean): void;
   canDrag(): boolean;
@@ -48,7 +50,7 @@ const GHOSTS = 1500;
 export class Chart {
   readonly el: HTMLElement;
   readonly viewport: Viewport;
-  private readonly strip = h("canvas.wb-memory-strip", { "aria-hidden": true });
+  private readonly strip = h("canvas.wb-memory-strip", { "aria-hidden": true, title: "Bytes alive; a click chooses the instruction" });
   private readonly axis = h("canvas.wb-memory-axis", { "aria-hidden": true });
   private readonly plot = h("div.wb-memory-plot");
   private readonly options: ChartOptions;
@@ -215,6 +217,20 @@ export class Chart {
       }),
       on(canvas, "keydown", (event) => {
         if (event.key === "Escape" && this.drop(true)) event.stopPropagation();
+      }),
+      on(this.strip, "click", (event) => {
+        const at = (event.clientX - this.strip.getBoundingClientRect().left - this.viewport.transform.x) / this.viewport.transform.scale;
+        const last = (this.state?.document.moments ?? 1) - 1;
+        if (at >= 0 && at <= last + 1) this.options.pickMoment(Math.min(Math.floor(at), last));
+      }),
+      on(this.strip, "pointermove", (event) => {
+        const at = event.clientX - this.strip.getBoundingClientRect().left - this.viewport.transform.x;
+        this.moment = Math.floor(at / this.viewport.transform.scale);
+        this.viewport.redraw();
+      }),
+      on(this.strip, "pointerleave", () => {
+        this.moment = -1;
+        this.viewport.redraw();
       }),
       on(this.plot, "keydown", (event) => this.key(event), { capture: true }),
       on(this.plot, "wheel", (event) => this.wheel(event), { capture: true, passive: false }),

@@ -34,8 +34,9 @@ export function sample(rows: readonly Row[] = ROWS, changes: Partial<MemoryDocum
     moments,
     moment_name: StringColumn.from(Array.from({ length: moments }, (_, at) => (at === 0 ? "inputs" : at === moments - 1 ? "results" : `aten::op${at}.out`))),
     moment_source: StringColumn.from(Array.from({ length: moments }, () => "")),
-    moment_handle_start: new Int32Array(moments + 1),
-    moment_handles: new Int32Array(),
+    // The instruction of moment 2 has the handles of `b`.
+    moment_handle_start: Int32Array.from({ length: moments + 1 }, (_, at) => Number(at > 2)),
+    moment_handles: Int32Array.of(30),
     live_start: Int32Array.of(0, moments),
     live_moment: Int32Array.from(loads.keys()),
     live_bytes: Float64Array.from(loads),

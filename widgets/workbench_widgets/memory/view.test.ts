@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { MemoryChoices, MemoryEdit, MemoryPreview } from "../contract.ts";
 import { CallError } from "../shared/host.ts";
 import { MockHost } from "../shared/mock_host.ts";
-import { nice } from "./chart.ts";
+import { nice, type Chart } from "./chart.ts";
 import { Draft, parseBytes, sameChoices } from "./draft.ts";
 import { sample, type Row } from "./sample.ts";
 import { aligned, aliveAt, extent, hit, holes, liveAt, outlineOf, overlaps, reuse, rowsOf, snap, steps } from "./scene.ts";
@@ -253,6 +253,15 @@ describe("the view", () => {
     expect(root.textContent).toContain("2 tensors chosen, 160 B");
     host.selection.set({ method: "another", handles: [40], node: null });
     expect(root.querySelector("[aria-label='Chosen tensor']")).toBe(null);
+  });
+
+  it("chooses an instruction on the line of live bytes", async () => {
+    const { host, root, view } = await open();
+    // Nothing has a size here: a pixel to a moment.
+    Object.assign((view as unknown as { chart: Chart }).chart.viewport.transform, { scale: 1, x: 0 });
+    root.querySelector(".wb-memory-strip")!.dispatchEvent(new MouseEvent("click", { clientX: 2.5, bubbles: true }));
+    expect(host.selection.get()).toEqual({ method: "forward", handles: [30], node: null });
+    expect(root.querySelector("[aria-label='Chosen tensor'] h4")!.textContent).toBe("b");
   });
 
   it("walks by keyboard in the order of time, and lets go with Escape", async () => {

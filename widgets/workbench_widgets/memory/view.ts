@@ -83,6 +83,7 @@ class MemoryView implements MemoryHandle {
     this.chart = new Chart(this.picture, {
       hover: (row, event) => this.hover(row, event),
       pick: (row, extend) => this.pick(row, extend),
+      pickMoment: (moment) => this.pickMoment(moment),
       drag: (row, offset, done) => this.dragged(row, offset, done),
       canDrag: () => host.live && this.document !== null,
       gathered: (number) => {
@@ -353,6 +354,14 @@ class MemoryView implements MemoryHandle {
     this.local = rows;
     if (rows.length === 1) this.bring(rows[0]!);
     this.update();
+  }
+
+  /** The instruction of a moment: its node, and what it makes. */
+  private pickMoment(moment: number): void {
+    const { document } = this;
+    if (!document) return;
+    const handles = [...document.moment_handles.subarray(document.moment_handle_start[moment]!, document.moment_handle_start[moment + 1]!)];
+    this.host.selection.set({ method: document.method, handles, node: null });
   }
 
   private bring(row: number): void {
