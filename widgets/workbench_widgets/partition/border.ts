@@ -59,7 +59,9 @@ function chip(pen: CanvasRenderingContext2D, box: SceneBox, text: string, bottom
   const height = size * 1.35;
   // Beside the box: above and below it are edges and names.
   const x = box.x - width - 10;
-  const y = bottom ? box.y + box.height - height : box.y;
+  // Both keep apart from one another where the box is lower than they are.
+  const middle = box.y + box.height / 2;
+  const y = bottom ? Math.max(box.y + box.height - height, middle) : Math.min(box.y, middle - height);
   pen.beginPath();
   pen.roundRect(x, y, width, height, height / 2);
   pen.fillStyle = theme.background;

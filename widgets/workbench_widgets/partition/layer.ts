@@ -92,7 +92,8 @@ export class PartitionLayers {
     }
     for (const cover of covers.all) {
       if (!meets(grow(cover.box, 8), sight)) continue;
-      if (cover.counts.size > 1) this.shares(pen, cover);
+      if (cover.counts.size > 1) this.shares(pen, cover, scale);
+      else if (cover.tag !== NONE && scale < BADGES) this.tint(pen, cover);
       if (cover.left) badge(pen, cover, scale, theme);
       if (scale >= BADGES && cover.rows.some((row) => state.pending[row])) pendingDot(pen, cover.box, theme);
     }
@@ -151,22 +152,31 @@ export class PartitionLayers {
   }
 
   /** On a closed module with several tags: a bar with the share of each. */
-  private shares(pen: CanvasRenderingContext2D, { box, counts, rows }: Cover): void {
+  private shares(pen: CanvasRenderingContext2D, { box, counts, rows }: Cover, scale: number): void {
     let x = box.x + 4;
     const whole = box.width - 8;
-    const y = box.y + box.height - 7;
+    const height = Math.min(Math.max(4, 3 / scale), box.height / 2);
+    const y = box.y + box.height - height - 3;
     for (const [tag, count] of [...counts].sort((a, b) => a[0] - b[0])) {
       const width = (whole * count) / rows.length;
       if (tag !== NONE) {
         const look = this.look(tag);
         pen.fillStyle = look.color;
-        pen.fillRect(x, y, width, 4);
+        pen.fillRect(x, y, width, height);
       }
       x += width;
     }
     pen.strokeStyle = "#808080";
     pen.lineWidth = 0.5;
-    pen.strokeRect(box.x + 4, y, whole, 4);
+    pen.strokeRect(box.x + 4, y, whole, height);
+  }
+
+  /** Far away an outline alone can't be told from the others. */
+  private tint(pen: CanvasRenderingContext2D, { box, tag }: Cover): void {
+    pen.globalAlpha = 0.6;
+    pen.fillStyle = this.look(tag).color;
+    pen.fillRect(box.x, box.y, box.width, box.height);
+    pen.globalAlpha = 1;
   }
 
   private marks(pen: CanvasRenderingContext2D, covers: Covers, scale: number, theme: Theme): void {

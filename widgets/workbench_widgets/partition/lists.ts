@@ -76,14 +76,14 @@ export function tagList(editor: PartitionEditor, events: ListEvents): List {
 }
 
 /** What was left behind, by reason; the most frequent first. */
-export function leftGroups(editor: PartitionEditor): { reason: string; eligibleIf: string; rows: number[] }[] {
-  const groups = new Map<string, { reason: string; eligibleIf: string; rows: number[] }>();
+export function leftGroups(editor: PartitionEditor): { by: string; reason: string; eligibleIf: string; rows: number[] }[] {
+  const groups = new Map<string, { by: string; reason: string; eligibleIf: string; rows: number[] }>();
   for (const [row, reasons] of editor.reasons) {
     for (const { by, text, eligibleIf } of reasons) {
       const key = `${by}\n${text}`;
       const known = groups.get(key);
       if (known) known.rows.push(row);
-      else groups.set(key, { reason: by && by !== "edit" ? `${by}: ${text}` : text, eligibleIf, rows: [row] });
+      else groups.set(key, { by: by === "edit" ? "you" : by, reason: text, eligibleIf, rows: [row] });
     }
   }
   return [...groups.values()].sort((a, b) => b.rows.length - a.rows.length);
@@ -98,6 +98,7 @@ export function leftList(editor: PartitionEditor, events: ListEvents): List {
       { name: "count", title: "Nodes", numeric: true, text: (row) => count(groups[row]!.rows.length), value: (row) => groups[row]!.rows.length },
       { name: "reason", title: "Why", text: (row) => groups[row]!.reason },
       { name: "form", title: "Eligible if", text: (row) => groups[row]!.eligibleIf },
+      { name: "by", title: "By", text: (row) => groups[row]!.by },
     ],
     onPick: (row, extend) => editor.mark(groups[row]!.rows, extend),
     onOpen: (row) => events.reveal(groups[row]!.rows),

@@ -69,7 +69,7 @@ describe("the pane", () => {
   it("groups what was left behind by reason", () => {
     find('[data-tab="left"]').click();
     expect(text('[data-tab="left"]')).toBe("Left behind2");
-    expect(text(".wb-partition-panel")).toContain("One: it has no relu");
+    expect(text(".wb-partition-panel")).toContain("it has no relu");
   });
 
   it("says beside each action what it would do, before it is done", async () => {
