@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -159,7 +160,9 @@ def _code(source: str) -> list[CodeLine]:
     first, last = max(1, number - _CONTEXT_LINES), min(len(lines), number + _CONTEXT_LINES)
     if number > len(lines):
         return []
-    return [CodeLine(at, lines[at - 1].rstrip("\n")) for at in range(first, last + 1)]
+    around = [line.rstrip("\r\n").expandtabs(4) for line in lines[first - 1 : last]]
+    shown = textwrap.dedent("\n".join(around)).split("\n")
+    return [CodeLine(at, text) for at, text in enumerate(shown, start=first)]
 
 
 def _handles(document: GraphDocument, row: int) -> list[int]:

@@ -209,10 +209,10 @@ def _group(tree: Tree, parts: _Parts, module: Ints, hidden: Any, shape: Any) -> 
         if count <= LIMIT:
             continue
         cuts = _cuts(parts, container, members, nodes, shape, max(2, min(LIMIT, round(count / _GROUP))))
-        for start, end in itertools.pairwise(cuts):
+        for number, (start, end) in enumerate(itertools.pairwise(cuts), start=1):
             made = len(tree) + len(names)
             parents.append(container)
-            names.append(f"{tree.paths[container]}/{start}..{end - 1}")
+            names.append(f"{tree.paths[container]}/part {number}")
             inside = members[start:end]
             moved[inside[inside < nodes]] = made
             for item in inside[inside >= nodes]:
@@ -265,8 +265,7 @@ def _cuts(parts: _Parts, container: int, members: Any, nodes: int, shape: Any, g
 
 def _append_groups(tree: Tree, parents: list[int], names: list[str]) -> None:
     for name in names:
-        path, _, span = name.rpartition("/")
-        tree._append(0, span.replace("..", " to "), f"{path}/{span}", "", "group")
+        tree._append(0, name.rpartition("/")[2], name, "", "group")
     tree.parents = parents
 
 

@@ -1,6 +1,6 @@
 // All parts of the view, and how they follow one another.
 import { h, on } from "../shared/dom.ts";
-import { clearError, showError } from "../shared/errors.ts";
+import { showError } from "../shared/errors.ts";
 import { matches, type Host } from "../shared/host.ts";
 import type { Table } from "../shared/table.ts";
 import { button } from "../shared/toolbar.ts";
@@ -163,10 +163,13 @@ export class GraphView implements GraphHandle {
   async load(keep: boolean): Promise<void> {
     const turn = ++this.turn;
     this.controls?.setStage(this.stage, this.method);
+    const key = `${this.stage}/${this.method}`;
+    // A kernel that runs other cells answers when they are done: until then the graph before stays.
+    if (this.host.live && !this.host.has("graph", key)) this.wait(`Asking the kernel for ${key}…`);
     try {
-      const document = await this.host.document("graph", `${this.stage}/${this.method}`);
+      const document = await this.host.document("graph", key);
       if (turn !== this.turn) return;
-      clearError(this.notes);
+      this.notes.replaceChildren();
       this.module = null;
       this.columns = [];
       this.core.show(document, keep);
@@ -176,12 +179,19 @@ export class GraphView implements GraphHandle {
       if (this.table) this.showTable(true);
       this.offerColors();
     } catch (error) {
-      if (turn === this.turn) showError(this.notes, error);
+      if (turn === this.turn) {
+        this.notes.replaceChildren();
+        showError(this.notes, error);
+      }
       return;
     } finally {
       this.first();
     }
     await this.loadOverlays(turn);
+  }
+
+  private wait(text: string): void {
+    this.notes.replaceChildren(h("p.wb-busy.wb-graph-wait", { role: "status" }, text));
   }
 
   private async loadOverlays(turn: number): Promise<void> {
