@@ -21,7 +21,7 @@ const STAGES: Stage[] = (
 
 interface Fake {
   readonly view: PanelView;
-  readonly mounted: { el: HTMLElement; stage: string; destroyed: boolean; stages: string[]; starts: number }[];
+  readonly mounted: { el: HTMLElement; stage: string; destroyed: boolean; stages: string[]; starts: number; draw(stage: string): void }[];
 }
 
 function fake(title: string, fails?: () => boolean): Fake {
@@ -34,13 +34,24 @@ function fake(title: string, fails?: () => boolean): Fake {
         await Promise.resolve();
         if (fails?.()) throw new Error(`${title} is broken`);
         expect(host.about.stage).toBe(options.stage);
-        const record = { el, stage: options.stage, destroyed: false, stages: [] as string[], starts: 0 };
+        const listeners = new Set<(scene: { document: { stage: string } }) => void>();
+        const record = {
+          el, stage: options.stage, destroyed: false, stages: [] as string[], starts: 0,
+          draw: (stage: string) => listeners.forEach((listener) => listener({ document: { stage } })),
+        };
         mounted.push(record);
         el.append(title);
         return {
           destroy: () => (record.destroyed = true),
-          setStage: (stage: string) => record.stages.push(stage),
+          setStage: (stage: string) => {
+            record.stages.push(stage);
+            return settled(); // it has to be fetched and laid out
+          },
           start: () => (record.starts += 1),
+          onReady: (listener) => {
+            listeners.add(listener);
+            return () => listeners.delete(listener);
+          },
         };
       },
     },
@@ -95,7 +106,12 @@ describe("the stage bar", () => {
     expect(chosen()).toBe("edge");
     expect(tab("edge").tabIndex).toBe(0);
     expect(tab("planned").tabIndex).toBe(-1);
-    expect(root.querySelector(`#${tab("edge").getAttribute("aria-controls")}`)?.getAttribute("role")).toBe("tabpanel");
+    const body = root.querySelector(`#${tab("edge").getAttribute("aria-controls")}`)!;
+    expect(body.getAttribute("role")).toBe("tabpanel");
+    expect(body.getAttribute("aria-labelledby")).toBe(tab("edge").id);
+    tab("planned").click();
+    expect(body.getAttribute("aria-labelledby")).toBe(tab("planned").id);
+    tab("edge").click();
   });
 
   it("goes by arrows, Home and End, around its ends", () => {
@@ -168,6 +184,27 @@ describe("views", () => {
     expect(visible()).toEqual(["graph", "memory"]);
     tab("edge").click();
     expect(root.querySelector<HTMLElement>(".wb-modes")!.hidden).toBe(true);
+  });
+
+  it("the bar follows a graph that goes to another stage by itself", async () => {
+    open("edge");
+    await panel.ready;
+    await settled();
+    const graph = fakes.graph!.mounted[0]!;
+    graph.draw("edge");
+    expect(chosen()).toBe("edge");
+    graph.draw("lowered");
+    expect(chosen()).toBe("lowered");
+    graph.draw("quantized"); // no such stage
+    expect(chosen()).toBe("lowered");
+    tab("run").click();
+    await Promise.resolve();
+    graph.draw("lowered"); // drawn once more while the planned graph is on its way
+    expect(chosen()).toBe("run");
+    await settled();
+    await settled();
+    graph.draw("planned"); // which stands beside the run
+    expect(chosen()).toBe("run");
   });
 
   it("that fail say so in their place, and can be tried again", async () => {

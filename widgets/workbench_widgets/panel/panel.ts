@@ -50,6 +50,8 @@ export class Panel {
   private narrow = false;
   private closed = false;
   private timer = 0;
+  /** How many changes of the graph's stage are under way. */
+  private moving = 0;
 
   constructor(host: Host, parent: HTMLElement, options: PanelOptions) {
     this.host = host;
@@ -145,7 +147,7 @@ export class Panel {
       this.note,
       h(
         "div.wb-panel-body",
-        { id, role: "tabpanel", "aria-label": "Stage" },
+        { id, role: "tabpanel", "aria-labelledby": `${id}-${this.stage}` },
         this.split.el,
         this.whole,
         this.recipe.drawer,
@@ -177,6 +179,8 @@ export class Panel {
     for (const name of wanted) this.ensure(name);
     this.arrange();
     this.line.setStage(this.graphStage());
+    const body = this.split.el.parentElement;
+    body?.setAttribute("aria-labelledby", `${body.id}-${stage}`);
   }
 
   /** Mounts a view where it is not yet, and tells it the stage. */
@@ -185,7 +189,7 @@ export class Panel {
     const known = this.slots.get(name);
     if (known) {
       void known.handle.then((handle) => {
-        if (!this.closed && name === "graph") void handle?.setStage?.(this.graphStage(), this.method);
+        if (!this.closed && name === "graph" && handle) void this.moveGraph(handle);
       });
       return;
     }
@@ -210,13 +214,35 @@ export class Panel {
         return null;
       }
       // The bar may have moved on while the view was made.
-      const now = name === "graph" ? this.graphStage() : stage;
-      if (now !== stage || this.method !== method) void handle.setStage?.(now, this.method);
+      if (name === "graph") this.followGraph(handle);
+      else if (this.method !== method) void handle.setStage?.(stage, this.method);
       return handle;
     } catch (error) {
       if (!this.closed) this.failed(name, el, error);
       return null;
     }
+  }
+
+  /** The graph goes where the bar is. */
+  private async moveGraph(handle: Mounted): Promise<void> {
+    this.moving += 1;
+    try {
+      await handle.setStage?.(this.graphStage(), this.method);
+    } finally {
+      this.moving -= 1;
+    }
+  }
+
+  /** The bar goes where the graph is, if that went to another stage by itself. */
+  private followGraph(handle: Mounted): void {
+    const end = handle.onReady?.(({ document: { stage } }) => {
+      if (this.closed || this.moving || stage === this.graphStage()) return;
+      if (!this.about.stages.some(({ name }) => name === stage)) return;
+      this.bar.choose(stage);
+      this.show(stage);
+    });
+    if (end) this.ends.push(end);
+    void this.moveGraph(handle);
   }
 
   private failed(name: string, el: HTMLElement, error: unknown): void {
@@ -264,9 +290,10 @@ export class Panel {
     this.method = method;
     this.methods.value = method;
     for (const [name, { handle }] of this.slots) {
-      const stage = name === "graph" ? this.graphStage() : this.stageOf(name);
       void handle.then((mounted) => {
-        if (!this.closed) void mounted?.setStage?.(stage, method);
+        if (this.closed || !mounted) return;
+        if (name === "graph") void this.moveGraph(mounted);
+        else void mounted.setStage?.(this.stageOf(name), method);
       });
     }
   }

@@ -7,6 +7,8 @@ export interface Mounted {
   /** Resolves when the first picture is complete. */
   readonly ready?: Promise<unknown>;
   setStage?(stage: string, method?: string): unknown;
+  /** Calls back with what is drawn, whenever that changes; of the graph, whose details lead to other stages. */
+  onReady?(listener: (scene: { readonly document: { readonly stage: string } }) => void): () => void;
   /** Runs and measures; of the view that shows runs. */
   start?(): unknown;
 }

@@ -94,6 +94,7 @@ function makeTab(
     {
       type: "button",
       role: "tab",
+      id: `${panelId}-${stage.name}`,
       "data-stage": stage.name,
       "aria-controls": panelId,
       title: notes.join("; "),
