@@ -17,8 +17,31 @@ export interface LineColumn {
 }
 
 const SETS: Readonly<Record<Exclude<ColumnSet, "all">, readonly string[]>> = {
-  times: ["name", "bar", "median", "share", "cumulative", "change", "spread", "calls", "operator", "source"],
-  work: ["name", "bar", "median", "flops", "bytes", "intensity", "rate", "traffic", "attainable", "part", "bound"],
+  times: [
+    "name",
+    "bar",
+    "median",
+    "share",
+    "cumulative",
+    "change",
+    "spread",
+    "calls",
+    "operator",
+    "source",
+  ],
+  work: [
+    "name",
+    "bar",
+    "median",
+    "flops",
+    "bytes",
+    "intensity",
+    "rate",
+    "traffic",
+    "attainable",
+    "part",
+    "bound",
+  ],
   values: ["name", "sqnr", "error", "relative", "operator", "shape", "source"],
 };
 
@@ -57,7 +80,11 @@ export class LineNumbers {
   }
 }
 
-export function columnsOf(set: ColumnSet, context: ColumnContext, lines: LineNumbers): LineColumn[] {
+export function columnsOf(
+  set: ColumnSet,
+  context: ColumnContext,
+  lines: LineNumbers,
+): LineColumn[] {
   const { document } = context.model;
   const changed = document.before_median !== null;
   const all = allColumns(context, lines).filter((column) => changed || column.name !== "change");
@@ -90,7 +117,13 @@ function allColumns(context: ColumnContext, lines: LineNumbers): LineColumn[] {
   const own = (line: Line, of: (row: number) => number) => (line.row >= 0 ? of(line.row) : NaN);
   const change = (line: Line) => lines.of(line).time / lines.of(line).before - 1;
   return [
-    { name: "name", title: "Node", text: (line) => line.label, cell: (line) => context.name(line), hint: (line) => titleOf(model, line) },
+    {
+      name: "name",
+      title: "Node",
+      text: (line) => line.label,
+      cell: (line) => context.name(line),
+      hint: (line) => titleOf(model, line),
+    },
     {
       name: "bar",
       title: "Time",
@@ -102,9 +135,27 @@ function allColumns(context: ColumnContext, lines: LineNumbers): LineColumn[] {
     },
     numeric("median", "Median", (line) => lines.of(line).time, ms),
     numeric("share", "Share", (line) => lines.of(line).share, percent),
-    numeric("cumulative", "Sum", (line) => context.cumulative(line), percent, () => "Share of this line and those above it"),
-    numeric("change", "Change", change, (value) => delta(value, percent), (line) => `Before: ${ms(lines.of(line).before)}`),
-    numeric("spread", "Spread", (line) => own(line, (row) => spread(model, row)), times, () => "p90 − p10, of the median"),
+    numeric(
+      "cumulative",
+      "Sum",
+      (line) => context.cumulative(line),
+      percent,
+      () => "Share of this line and those above it",
+    ),
+    numeric(
+      "change",
+      "Change",
+      change,
+      (value) => delta(value, percent),
+      (line) => `Before: ${ms(lines.of(line).before)}`,
+    ),
+    numeric(
+      "spread",
+      "Spread",
+      (line) => own(line, (row) => spread(model, row)),
+      times,
+      () => "p90 − p10, of the median",
+    ),
     numeric("p10", "p10", (line) => own(line, (row) => model.times(row).p10), ms),
     numeric("p90", "p90", (line) => own(line, (row) => model.times(row).p90), ms),
     numeric("mean", "Mean", (line) => own(line, (row) => model.mean[row]!), ms),
@@ -112,17 +163,51 @@ function allColumns(context: ColumnContext, lines: LineNumbers): LineColumn[] {
     numeric("max", "Max", (line) => own(line, (row) => model.max[row]!), ms),
     numeric("calls", "Calls", (line) => callsOf(model, line), number),
     numeric("flops", "FLOP", (line) => lines.of(line).flops, scaled),
-    numeric("bytes", "Bytes", (line) => lines.of(line).bytes, bytes, () => "Read and written at least"),
+    numeric(
+      "bytes",
+      "Bytes",
+      (line) => lines.of(line).bytes,
+      bytes,
+      () => "Read and written at least",
+    ),
     numeric("intensity", "FLOP/B", (line) => lines.limit(line).intensity, number),
     numeric("rate", "GFLOP/s", (line) => lines.limit(line).reached, number),
     numeric("traffic", "GB/s", (line) => lines.limit(line).bytesRate, number),
-    numeric("attainable", "Attainable", (line) => lines.limit(line).attainable, number, () => "GFLOP/s that the machine allows at this many operations per byte"),
-    numeric("part", "Of limit", (line) => lines.limit(line).part, percent, () => "Beyond 100 %: the data came from a cache, not from memory"),
+    numeric(
+      "attainable",
+      "Attainable",
+      (line) => lines.limit(line).attainable,
+      number,
+      () => "GFLOP/s that the machine allows at this many operations per byte",
+    ),
+    numeric(
+      "part",
+      "Of limit",
+      (line) => lines.limit(line).part,
+      percent,
+      () => "Beyond 100 %: the data came from a cache, not from memory",
+    ),
     { name: "bound", title: "Bound", text: (line) => lines.limit(line).bound },
-    numeric("sqnr", "SQNR", (line) => lines.of(line).sqnr, decibel, () => "Against eager PyTorch; ∞ for equal values"),
+    numeric(
+      "sqnr",
+      "SQNR",
+      (line) => lines.of(line).sqnr,
+      decibel,
+      () => "Against eager PyTorch; ∞ for equal values",
+    ),
     numeric("error", "Max error", (line) => lines.of(line).error, number),
-    numeric("relative", "Of largest", (line) => own(line, (row) => document.max_error[row]! / document.max_reference[row]!), number, () => "Largest error, of the largest value of eager's result"),
-    text("operator", "Operator", (row) => (model.inside[row]!.length ? document.backend.get(row) : document.operator.get(row).replace(/^aten::/, ""))),
+    numeric(
+      "relative",
+      "Of largest",
+      (line) => own(line, (row) => document.max_error[row]! / document.max_reference[row]!),
+      number,
+      () => "Largest error, of the largest value of eager's result",
+    ),
+    text("operator", "Operator", (row) =>
+      model.inside[row]!.length
+        ? document.backend.get(row)
+        : document.operator.get(row).replace(/^aten::/, ""),
+    ),
     text("backend", "Backend", (row) => document.backend.get(row)),
     text("shape", "Result", (row) => document.shape.get(row)),
     text("module", "Module", (row) => document.module.get(row)),
@@ -150,7 +235,10 @@ export function spread(model: ProfileModel, row: number): number {
 }
 
 function callsOf(model: ProfileModel, line: Line): number {
-  return line.rows.reduce((sum, row) => sum + (model.count[row] ? model.document.calls[row]! || 1 : 0), 0);
+  return line.rows.reduce(
+    (sum, row) => sum + (model.count[row] ? model.document.calls[row]! || 1 : 0),
+    0,
+  );
 }
 
 function decibel(value: number): string {
@@ -160,7 +248,11 @@ function decibel(value: number): string {
 /** `1.23 G` */
 export function scaled(value: number): string {
   if (!Number.isFinite(value)) return "–";
-  for (const [factor, unit] of [[1e9, " G"], [1e6, " M"], [1e3, " k"]] as const) {
+  for (const [factor, unit] of [
+    [1e9, " G"],
+    [1e6, " M"],
+    [1e3, " k"],
+  ] as const) {
     if (value >= factor) return (value / factor).toPrecision(3) + unit;
   }
   return String(value);
@@ -169,12 +261,17 @@ export function scaled(value: number): string {
 function titleOf(model: ProfileModel, line: Line): string {
   if (line.row < 0) return `${line.key.replace(/^\w+:/, "")}: ${line.rows.length} instructions`;
   const { document } = model;
-  const parts = [document.name.get(line.row), document.operator.get(line.row), document.module.get(line.row)];
+  const parts = [
+    document.name.get(line.row),
+    document.operator.get(line.row),
+    document.module.get(line.row),
+  ];
   return parts.filter(Boolean).join(" · ");
 }
 
 function whiskers(model: ProfileModel, line: Line, found: Numbers): string {
-  if (line.row < 0) return `${ms(found.time)}, the medians of ${line.rows.length} instructions added`;
+  if (line.row < 0)
+    return `${ms(found.time)}, the medians of ${line.rows.length} instructions added`;
   const { median, p10, p90 } = model.times(line.row);
   const before = Number.isNaN(found.before) ? "" : `; before: ${ms(found.before)}`;
   return `median ${ms(median)}, p10 ${ms(p10)}, p90 ${ms(p90)}${before}`;
@@ -188,7 +285,13 @@ export interface BarParts {
   readonly before: number;
 }
 
-export function barParts(time: number, p10: number, p90: number, before: number, scale: number): BarParts {
+export function barParts(
+  time: number,
+  p10: number,
+  p90: number,
+  before: number,
+  scale: number,
+): BarParts {
   const part = (value: number) => (scale > 0 && value >= 0 ? Math.min(value / scale, 1) : 0);
   return { fill: part(time), low: part(p10), high: part(p90), before: part(before) };
 }
@@ -217,8 +320,17 @@ function bar(model: ProfileModel, line: Line, found: Numbers, scale: number): No
 export function searchText(model: ProfileModel, line: Line): string {
   if (line.row < 0) return line.label.toLowerCase();
   const { document } = model;
-  const columns = [document.name, document.operator, document.backend, document.module, document.source];
-  return columns.map((column) => column.get(line.row)).join(" ").toLowerCase();
+  const columns = [
+    document.name,
+    document.operator,
+    document.backend,
+    document.module,
+    document.source,
+  ];
+  return columns
+    .map((column) => column.get(line.row))
+    .join(" ")
+    .toLowerCase();
 }
 
 export { shortOperator };

@@ -25,7 +25,8 @@ export function progressOf(goal: Goal, executions: number, elapsed: number): num
 export function parseGoal(repeat: string, time: string): Goal | null {
   const executions = repeat.trim() === "" ? 0 : Number(repeat);
   const limit = time.trim() === "" ? 0 : Number(time);
-  if (!Number.isInteger(executions) || executions < 0 || !Number.isFinite(limit) || limit < 0) return null;
+  if (!Number.isInteger(executions) || executions < 0 || !Number.isFinite(limit) || limit < 0)
+    return null;
   return executions || limit ? { repeat: executions, seconds: limit } : null;
 }
 
@@ -42,7 +43,16 @@ export class Controls {
   private readonly time = field("Seconds at most; empty for no limit", "2", "0", "secs");
   private readonly values = h("input", { type: "checkbox" });
   private readonly runtime: HTMLSelectElement;
-  private readonly bar = h("div.wb-profile-progress", { role: "progressbar", "aria-label": "Progress of the run", "aria-valuemin": 0, "aria-valuemax": 100 }, h("span"));
+  private readonly bar = h(
+    "div.wb-profile-progress",
+    {
+      role: "progressbar",
+      "aria-label": "Progress of the run",
+      "aria-valuemin": 0,
+      "aria-valuemax": 100,
+    },
+    h("span"),
+  );
   private readonly text = h("span.wb-profile-progress-text");
   private readonly progress: HTMLElement;
   private readonly options: ControlsOptions;
@@ -51,12 +61,21 @@ export class Controls {
     this.options = options;
     this.run = button("▶ Run", "Run and measure", () => this.start());
     this.run.classList.add("wb-primary");
-    this.halt = button("■ Stop", "Stop after the execution that is under way; what was measured stays", () => options.stop());
+    this.halt = button(
+      "■ Stop",
+      "Stop after the execution that is under way; what was measured stays",
+      () => options.stop(),
+    );
     this.halt.hidden = true;
-    this.runtime = select("Runtime", [
-      { value: "native", text: "Workbench runtime" },
-      { value: "executorch", text: "ExecuTorch runtime" },
-    ], "native", () => undefined);
+    this.runtime = select(
+      "Runtime",
+      [
+        { value: "native", text: "Workbench runtime" },
+        { value: "executorch", text: "ExecuTorch runtime" },
+      ],
+      "native",
+      () => undefined,
+    );
     this.progress = h("span.wb-profile-run", {}, this.bar, this.text);
     this.progress.hidden = true;
     this.el = h(
@@ -66,7 +85,12 @@ export class Controls {
       this.halt,
       h("label.wb-label", {}, "×\u00a0", this.repeat),
       h("label.wb-label", {}, this.time, "\u00a0s"),
-      h("label.wb-label", { title: "Compare what each instruction writes with eager PyTorch" }, this.values, "\u00a0values"),
+      h(
+        "label.wb-label",
+        { title: "Compare what each instruction writes with eager PyTorch" },
+        this.values,
+        "\u00a0values",
+      ),
       this.runtime,
       this.progress,
     );
@@ -122,5 +146,13 @@ export class Controls {
 }
 
 function field(label: string, value: string, min: string, placeholder: string): HTMLInputElement {
-  return h("input.wb-input.wb-profile-field", { type: "number", min, step: "any", value, placeholder, "aria-label": label, title: label });
+  return h("input.wb-input.wb-profile-field", {
+    type: "number",
+    min,
+    step: "any",
+    value,
+    placeholder,
+    "aria-label": label,
+    title: label,
+  });
 }

@@ -5,9 +5,32 @@ import { sample } from "./sample.ts";
 
 const model = new ProfileModel(
   sample([
-    { name: "conv", operator: "aten::convolution.out", module: "net.stem", median: 5, flops: 100, bytes: 10 },
-    { name: "add", operator: "aten::add.out", module: "net.body.0.mix", median: 1, flops: 1, bytes: 4, before: 2 },
-    { name: "call", operator: "Demo", backend: "Demo", module: "net.body.1", median: 4, sqnr: 30, error: 0.5 },
+    {
+      name: "conv",
+      operator: "aten::convolution.out",
+      module: "net.stem",
+      median: 5,
+      flops: 100,
+      bytes: 10,
+    },
+    {
+      name: "add",
+      operator: "aten::add.out",
+      module: "net.body.0.mix",
+      median: 1,
+      flops: 1,
+      bytes: 4,
+      before: 2,
+    },
+    {
+      name: "call",
+      operator: "Demo",
+      backend: "Demo",
+      module: "net.body.1",
+      median: 4,
+      sqnr: 30,
+      error: 0.5,
+    },
     { name: "mm", operator: "mm #0", backend: "Demo", module: "net.body.1", parent: 2, median: 3 },
     { name: "add_1", operator: "aten::add.out", median: 2, before: 1, sqnr: 20, error: 0.25 },
   ]),
@@ -25,7 +48,19 @@ describe("groups", () => {
 
   it("nests modules, and writes chains of single modules in one line", () => {
     expect(show(tree(model, "module"))).toEqual([
-      ["net", [["stem", ["conv"]], ["body", [["0.mix", ["add"]], ["1", [["call", ["mm"]]]]]]]],
+      [
+        "net",
+        [
+          ["stem", ["conv"]],
+          [
+            "body",
+            [
+              ["0.mix", ["add"]],
+              ["1", [["call", ["mm"]]]],
+            ],
+          ],
+        ],
+      ],
       "add_1",
     ]);
   });
@@ -80,15 +115,32 @@ describe("lines that are shown", () => {
   it("hides what is closed, and sorts among siblings", () => {
     expect(labels(visible(lines, new Set(), byTime, null))).toEqual(["net", "add_1"]);
     const open = new Set(["module:net", "module:net.body"]);
-    expect(labels(visible(lines, open, byTime, null))).toEqual(["net", "stem", "body", "1", "0.mix", "add_1"]);
+    expect(labels(visible(lines, open, byTime, null))).toEqual([
+      "net",
+      "stem",
+      "body",
+      "1",
+      "0.mix",
+      "add_1",
+    ]);
     const rising = { ...byTime, descending: false };
-    expect(labels(visible(lines, open, rising, null))).toEqual(["add_1", "net", "stem", "body", "0.mix", "1"]);
+    expect(labels(visible(lines, open, rising, null))).toEqual([
+      "add_1",
+      "net",
+      "stem",
+      "body",
+      "0.mix",
+      "1",
+    ]);
   });
 
   it("has missing values last in both directions", () => {
     const few = tree(new ProfileModel(sample([{ name: "a" }, { name: "b", median: 1 }])), "none");
     for (const descending of [true, false]) {
-      const order = { value: (line: Line) => numbers(model, line).time && (line.row ? 1 : NaN), descending };
+      const order = {
+        value: (line: Line) => numbers(model, line).time && (line.row ? 1 : NaN),
+        descending,
+      };
       expect(labels(visible(few, new Set(), order, null))).toEqual(["b", "a"]);
     }
   });

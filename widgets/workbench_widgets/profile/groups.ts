@@ -84,7 +84,12 @@ function modules(model: ProfileModel, rows: readonly number[]): Line[] {
     for (const part of path ? path.split(".") : []) {
       let next = place.branches.get(part);
       if (!next) {
-        next = { path: place.path ? `${place.path}.${part}` : part, name: part, branches: new Map(), own: [] };
+        next = {
+          path: place.path ? `${place.path}.${part}` : part,
+          name: part,
+          branches: new Map(),
+          own: [],
+        };
         place.branches.set(part, next);
       }
       place = next;

@@ -50,7 +50,12 @@ export class HistoryStrip {
     this.onPick = onPick;
     this.el = h(
       "div.wb-profile-history",
-      { role: "slider", tabindex: 0, "aria-label": "Duration of each execution; Enter shows one in the timeline", "aria-valuemin": 0 },
+      {
+        role: "slider",
+        tabindex: 0,
+        "aria-label": "Duration of each execution; Enter shows one in the timeline",
+        "aria-valuemin": 0,
+      },
       this.canvas,
     );
     this.observer = new ResizeObserver(() => this.request());
@@ -128,7 +133,11 @@ export class HistoryStrip {
       this.el.setAttribute("aria-valuenow", String(this.model.historyExecution[index]!));
       this.el.setAttribute("aria-valuetext", this.text(index));
       const rect = this.el.getBoundingClientRect();
-      this.tooltip.show(rect.left + this.cursor * this.columns.width, rect.bottom - 8, this.text(index));
+      this.tooltip.show(
+        rect.left + this.cursor * this.columns.width,
+        rect.bottom - 8,
+        this.text(index),
+      );
       this.request();
     } else if (event.key === "Enter") {
       this.open(this.cursor);
@@ -156,7 +165,10 @@ export class HistoryStrip {
     const { median } = this.model.total();
     const limit = this.limit();
     // One wild outlier must not make all others flat: what is beyond is cut, and marked.
-    const top = Math.min(Math.max(0, ...this.columns.index.map((at) => history[at]!)), Math.max(2.5 * median, 1.1 * limit));
+    const top = Math.min(
+      Math.max(0, ...this.columns.index.map((at) => history[at]!)),
+      Math.max(2.5 * median, 1.1 * limit),
+    );
     const room = height - 5;
     const gap = this.columns.width >= 4 ? 1 : 0;
     this.columns.index.forEach((at, column) => {

@@ -24,11 +24,19 @@ const timeline = timelineOf(
   15,
 );
 const { lanes, spans } = lanesOf(timeline, profile);
-const texts = (lane: number) => spans[lane]!.map((span) => `${span.label} ${span.start}-${span.end}`);
+const texts = (lane: number) =>
+  spans[lane]!.map((span) => `${span.label} ${span.start}-${span.end}`);
 
 describe("lanes", () => {
   it("are the execution, modules as they nest, instructions, the inside of delegates", () => {
-    expect(lanes.map((lane) => lane.kind)).toEqual(["method", "module", "module", "module", "instruction", "inside"]);
+    expect(lanes.map((lane) => lane.kind)).toEqual([
+      "method",
+      "module",
+      "module",
+      "module",
+      "instruction",
+      "inside",
+    ]);
     expect(texts(0)).toEqual(["forward 0-15"]);
   });
 
@@ -48,15 +56,32 @@ describe("lanes", () => {
   });
 
   it("nest in time: each span lies within one of the lane above", () => {
-    for (const [inner, outer] of [[5, 4], [4, 0], [3, 2], [2, 1]] as const) {
+    for (const [inner, outer] of [
+      [5, 4],
+      [4, 0],
+      [3, 2],
+      [2, 1],
+    ] as const) {
       for (const span of spans[inner]!) {
-        expect(spans[outer]!.some((around) => around.start <= span.start && span.end <= around.end)).toBe(true);
+        expect(
+          spans[outer]!.some((around) => around.start <= span.start && span.end <= around.end),
+        ).toBe(true);
       }
     }
   });
 
   it("break a module that is left and entered again", () => {
-    const again = lanesOf(timelineOf([[0, 0, 1], [6, 1, 1], [0, 2, 1]], 3), profile);
+    const again = lanesOf(
+      timelineOf(
+        [
+          [0, 0, 1],
+          [6, 1, 1],
+          [0, 2, 1],
+        ],
+        3,
+      ),
+      profile,
+    );
     expect(again.spans[1]!.map((span) => span.label)).toEqual(["net.stem", "net.head", "net.stem"]);
   });
 
@@ -67,11 +92,20 @@ describe("lanes", () => {
   });
 });
 
-const span = (start: number, end: number): Span => ({ lane: 0, start, end, label: "", rows: [], kind: "inside" });
+const span = (start: number, end: number): Span => ({
+  lane: 0,
+  start,
+  end,
+  label: "",
+  rows: [],
+  kind: "inside",
+});
 
 describe("stacking", () => {
   it("needs as many lanes as overlap at once", () => {
-    expect(stacked([span(0, 5), span(1, 2), span(2, 4), span(5, 6)]).map((lane) => lane.length)).toEqual([2, 2]);
+    expect(
+      stacked([span(0, 5), span(1, 2), span(2, 4), span(5, 6)]).map((lane) => lane.length),
+    ).toEqual([2, 2]);
     expect(stacked([])).toEqual([]);
   });
 });

@@ -55,7 +55,10 @@ export function lanesOf(timeline: TimelineDocument, profile: ProfileDocument): L
     { title: "execution", kind: "method" },
     ...levels.map((_, depth): Lane => ({ title: depth ? "" : "modules", kind: "module" })),
     { title: "instructions", kind: "instruction" },
-    ...stacked(inside).map((_, depth): Lane => ({ title: depth ? "" : "in delegates", kind: "inside" })),
+    ...stacked(inside).map((_, depth): Lane => ({
+      title: depth ? "" : "in delegates",
+      kind: "inside",
+    })),
   ];
   const spans = [[whole], ...levels, instructions, ...stacked(inside)];
   return { lanes, spans: spans.map((lane, at) => lane.map((span) => ({ ...span, lane: at }))) };
@@ -84,7 +87,11 @@ function moduleSpans(instructions: readonly Span[], profile: ProfileDocument): S
       const key = path.slice(0, place + 1).join(".");
       if (last?.key === key) {
         const open = spans[last.at]!;
-        spans[last.at] = { ...open, end: instruction.end, rows: [...open.rows, ...instruction.rows] };
+        spans[last.at] = {
+          ...open,
+          end: instruction.end,
+          rows: [...open.rows, ...instruction.rows],
+        };
       } else {
         last = { key, at: spans.length };
         spans.push({ ...instruction, label: level ? path[place]! : key, kind: "module" });
@@ -97,7 +104,9 @@ function moduleSpans(instructions: readonly Span[], profile: ProfileDocument): S
 
 /** What nothing is known of (a move, a guard of the runtime) belongs where its neighbours are. */
 function bridge(paths: string[][], instructions: readonly Span[], profile: ProfileDocument): void {
-  const unknown = instructions.map((span) => !span.rows.length || !profile.source.get(span.rows[0]!));
+  const unknown = instructions.map(
+    (span) => !span.rows.length || !profile.source.get(span.rows[0]!),
+  );
   paths.forEach((path, index) => {
     if (path.length || !unknown[index]) return;
     const before = paths[index - 1] ?? [];
@@ -113,7 +122,8 @@ function common(paths: readonly (readonly string[])[]): number {
   const first = paths[0];
   if (!first) return 0;
   let length = 0;
-  while (paths.every((path) => path.length > length + 1 && path[length] === first[length])) length++;
+  while (paths.every((path) => path.length > length + 1 && path[length] === first[length]))
+    length++;
   return length;
 }
 
@@ -148,4 +158,15 @@ export function spanAt(lane: readonly Span[], time: number, slack: number): numb
     }
   }
   return best;
+}
+
+/** Index of the last span that begins before a time. */
+export function spanBefore(spans: readonly Span[], time: number): number {
+  let [low, high] = [0, spans.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (spans[middle]!.start < time) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
 }

@@ -20,7 +20,12 @@ describe("quantile", () => {
 
 describe("a profile that is complete", () => {
   const model = new ProfileModel(
-    sample([{ name: "a", median: 6 }, { name: "b", median: 2 }, { name: "c", median: 1, parent: 1 }, { name: "d" }]),
+    sample([
+      { name: "a", median: 6 },
+      { name: "b", median: 2 },
+      { name: "c", median: 1, parent: 1 },
+      { name: "d" },
+    ]),
   );
 
   it("shares all time among instructions, not among what runs inside them", () => {
@@ -32,7 +37,12 @@ describe("a profile that is complete", () => {
   });
 
   it("counts a row less that does not run each time", () => {
-    const half = new ProfileModel(sample([{ name: "a", median: 4 }, { name: "b", median: 8, count: 5 }]));
+    const half = new ProfileModel(
+      sample([
+        { name: "a", median: 4 },
+        { name: "b", median: 8, count: 5 },
+      ]),
+    );
     expect(half.share(1)).toBe(0.5);
   });
 
@@ -43,7 +53,8 @@ describe("a profile that is complete", () => {
 });
 
 describe("a profile that fills", () => {
-  const fresh = () => new ProfileModel(sample([{ name: "a" }, { name: "b" }, { name: "c" }], RUNNING));
+  const fresh = () =>
+    new ProfileModel(sample([{ name: "a" }, { name: "b" }, { name: "c" }], RUNNING));
 
   it("has the sums of the batches, in the order of its own rows", () => {
     const model = fresh();

@@ -154,7 +154,11 @@ export class ProfileModel {
       return { median: total_median ?? NaN, p10: total_p10 ?? NaN, p90: total_p90 ?? NaN };
     }
     const sorted = Float64Array.from(this.history.slice(-1024)).sort();
-    return { median: quantile(sorted, 0.5), p10: quantile(sorted, 0.1), p90: quantile(sorted, 0.9) };
+    return {
+      median: quantile(sorted, 0.5),
+      p10: quantile(sorted, 0.1),
+      p90: quantile(sorted, 0.9),
+    };
   }
 
   private remember(row: number, time: number): void {
@@ -203,7 +207,12 @@ export interface Limit {
 }
 
 /** Where work stands under the roofline. Times are ms. */
-export function limitOf(flops: number, bytes: number, time: number, peaks: MachinePeaks | null): Limit {
+export function limitOf(
+  flops: number,
+  bytes: number,
+  time: number,
+  peaks: MachinePeaks | null,
+): Limit {
   const intensity = flops / bytes;
   const reached = time > 0 ? flops / time / 1e6 : NaN;
   const bytesRate = time > 0 ? bytes / time / 1e6 : NaN;

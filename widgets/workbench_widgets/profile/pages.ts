@@ -16,7 +16,11 @@ import { Timeline } from "./timeline.ts";
 
 type Page = "table" | "timeline" | "roofline";
 
-const TITLES: Readonly<Record<Page, string>> = { table: "Table", timeline: "Timeline", roofline: "Roofline" };
+const TITLES: Readonly<Record<Page, string>> = {
+  table: "Table",
+  timeline: "Timeline",
+  roofline: "Roofline",
+};
 const CHOSEN = ["median", "slowest", "fastest"];
 
 export interface PagesOptions {
@@ -59,35 +63,50 @@ export class Pages {
     this.rows = new RowsTable(model, options);
     this.timeline = new Timeline(options);
     this.roofline = new Roofline(model, options);
-    const groups = select("Group rows by", [
-      { value: "none", text: "no groups" },
-      { value: "module", text: "by module" },
-      { value: "operator", text: "by operator" },
-      { value: "backend", text: "by backend" },
-    ], "none", (value) => {
-      this.rows.setGrouping(value as Grouping);
-      folds.hidden = value === "none";
-    });
+    const groups = select(
+      "Group rows by",
+      [
+        { value: "none", text: "no groups" },
+        { value: "module", text: "by module" },
+        { value: "operator", text: "by operator" },
+        { value: "backend", text: "by backend" },
+      ],
+      "none",
+      (value) => {
+        this.rows.setGrouping(value as Grouping);
+        folds.hidden = value === "none";
+      },
+    );
     const folds = h(
       "span.wb-toolbar-group",
       { hidden: true },
       button("⊞", "Open all groups", () => this.rows.openAll(true)),
       button("⊟", "Close all groups", () => this.rows.openAll(false)),
     );
-    this.columns = select("Columns", [
-      { value: "times", text: "times" },
-      { value: "work", text: "work and limits" },
-      { value: "values", text: "values against eager" },
-      { value: "all", text: "all columns" },
-    ], "times", (value) => {
-      this.rows.setColumns(value as ColumnSet);
-      if (value === "work" || value === "all") void this.measurePeaks();
-    });
+    this.columns = select(
+      "Columns",
+      [
+        { value: "times", text: "times" },
+        { value: "work", text: "work and limits" },
+        { value: "values", text: "values against eager" },
+        { value: "all", text: "all columns" },
+      ],
+      "times",
+      (value) => {
+        this.rows.setColumns(value as ColumnSet);
+        if (value === "work" || value === "all") void this.measurePeaks();
+      },
+    );
     this.rows.addTools(groups, folds, this.columns);
-    this.execution = select("Execution", CHOSEN.map((value) => ({ value, text: value })), "median", (value) => {
-      this.which = value;
-      void this.loadTimeline();
-    });
+    this.execution = select(
+      "Execution",
+      CHOSEN.map((value) => ({ value, text: value })),
+      "median",
+      (value) => {
+        this.which = value;
+        void this.loadTimeline();
+      },
+    );
     const asTable = toggle("Table", "Show the spans as a table", false, (on) => {
       this.spans.hidden = !on;
       this.canvas.hidden = on;
@@ -99,27 +118,51 @@ export class Pages {
       timeline: h(
         "div.wb-profile-page",
         { hidden: true },
-        h("div.wb-profile-tools", {}, this.execution, button("Fit", "Show the whole execution (0)", () => this.timeline.viewport.fit()), asTable, this.info),
+        h(
+          "div.wb-profile-tools",
+          {},
+          this.execution,
+          button("Fit", "Show the whole execution (0)", () => this.timeline.viewport.fit()),
+          asTable,
+          this.info,
+        ),
         this.canvas,
         this.spans,
       ),
       roofline: h(
         "div.wb-profile-page",
         { hidden: true },
-        h("div.wb-profile-tools", {}, button("Table", "Show the same numbers as a table", () => this.workTable()), host.live ? button("Measure again", "Measure the machine's limits again", () => void this.measurePeaks(true)) : null),
+        h(
+          "div.wb-profile-tools",
+          {},
+          button("Table", "Show the same numbers as a table", () => this.workTable()),
+          host.live
+            ? button(
+                "Measure again",
+                "Measure the machine's limits again",
+                () => void this.measurePeaks(true),
+              )
+            : null,
+        ),
         this.roofline.el,
       ),
     };
     this.el.append(...Object.values(this.parts));
     for (const page of Object.keys(TITLES) as Page[]) {
-      this.tabs.append(h("button.wb-button", {
-        type: "button",
-        role: "tab",
-        "aria-selected": String(page === this.page),
-        tabindex: page === this.page ? 0 : -1,
-        onclick: () => this.open(page),
-        onkeydown: (event: KeyboardEvent) => this.tabKey(event),
-      }, TITLES[page]));
+      this.tabs.append(
+        h(
+          "button.wb-button",
+          {
+            type: "button",
+            role: "tab",
+            "aria-selected": String(page === this.page),
+            tabindex: page === this.page ? 0 : -1,
+            onclick: () => this.open(page),
+            onkeydown: (event: KeyboardEvent) => this.tabKey(event),
+          },
+          TITLES[page],
+        ),
+      );
     }
     this.exports = this.exportMenu();
   }
@@ -226,20 +269,24 @@ export class Pages {
 
   private chooseExecution(): void {
     const options = CHOSEN.map((value) => ({ value, text: `${value} execution` }));
-    if (!CHOSEN.includes(this.which)) options.push({ value: this.which, text: `execution ${this.which}` });
+    if (!CHOSEN.includes(this.which))
+      options.push({ value: this.which, text: `execution ${this.which}` });
     setOptions(this.execution, options, this.which);
   }
 
   private async loadTimeline(): Promise<void> {
     const key = `${this.method}/${this.which}`;
     if (!this.model.measured || this.model.document.state === "running") {
-      this.info.textContent = this.model.measured ? "Executions can be looked at when the run is over." : "Nothing was measured yet.";
+      this.info.textContent = this.model.measured
+        ? "Executions can be looked at when the run is over."
+        : "Nothing was measured yet.";
       return;
     }
     if (this.shown === key) return;
     const turn = ++this.turn;
     if (!this.host.live && !this.host.has("timeline", key)) {
-      this.info.textContent = "A report holds the median, the slowest and the fastest execution only.";
+      this.info.textContent =
+        "A report holds the median, the slowest and the fastest execution only.";
       return;
     }
     try {
@@ -264,8 +311,20 @@ export class Pages {
       columns: [
         { name: "kind", title: "Kind", text: (at: number) => spans[at]!.kind },
         { name: "name", title: "Name", text: (at: number) => spans[at]!.label },
-        { name: "start", title: "Start", numeric: true, text: (at: number) => ms(spans[at]!.start), value: (at: number) => spans[at]!.start },
-        { name: "length", title: "Time", numeric: true, text: (at: number) => ms(spans[at]!.end - spans[at]!.start), value: (at: number) => spans[at]!.end - spans[at]!.start },
+        {
+          name: "start",
+          title: "Start",
+          numeric: true,
+          text: (at: number) => ms(spans[at]!.start),
+          value: (at: number) => spans[at]!.start,
+        },
+        {
+          name: "length",
+          title: "Time",
+          numeric: true,
+          text: (at: number) => ms(spans[at]!.end - spans[at]!.start),
+          value: (at: number) => spans[at]!.end - spans[at]!.start,
+        },
       ],
       onPick: (at: number, extend: boolean) => this.options.onPick(spans[at]!.rows, extend),
     };
@@ -290,17 +349,31 @@ export class Pages {
   // ---- files -----------------------------------------------------------------------------------------------
 
   private exportMenu(): HTMLElement {
-    const menu = h("select.wb-select.wb-profile-save", { "aria-label": "Save", title: "Save what was measured" });
-    const options = [{ value: "", text: "Save…" }, { value: "csv", text: "CSV of the rows shown" }];
+    const menu = h("select.wb-select.wb-profile-save", {
+      "aria-label": "Save",
+      title: "Save what was measured",
+    });
+    const options = [
+      { value: "", text: "Save…" },
+      { value: "csv", text: "CSV of the rows shown" },
+    ];
     if (this.host.live) {
-      options.push({ value: "perfetto", text: "Timeline for Perfetto (JSON)" }, { value: "etdump", text: "ETDump" });
+      options.push(
+        { value: "perfetto", text: "Timeline for Perfetto (JSON)" },
+        { value: "etdump", text: "ETDump" },
+      );
     }
     setOptions(menu, options, "");
     menu.addEventListener("change", () => {
       const { value } = menu;
       menu.value = "";
       if (value === "csv") {
-        download({ name: `${this.method}.csv`, mime: "text/csv", text: this.rows.csv(), base64: "" });
+        download({
+          name: `${this.method}.csv`,
+          mime: "text/csv",
+          text: this.rows.csv(),
+          base64: "",
+        });
       } else if (value) {
         void this.save(value as ExportRequest["format"]);
       }

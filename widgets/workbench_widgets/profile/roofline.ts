@@ -4,64 +4,14 @@ import { bytes, ms, number, percent } from "../shared/format.ts";
 import { readTheme, watchTheme, type Theme } from "../shared/theme.ts";
 import { facts, type Tooltip } from "../shared/tooltip.ts";
 import { scaled } from "./columns.ts";
-import { limitOf, type Limit, type ProfileModel } from "./model.ts";
+import type { ProfileModel } from "./model.ts";
+import { pointsOf, rangesOf, scaleOf, type Point, type Ranges } from "./points.ts";
 import { logTicks } from "./ticks.ts";
 
 const LEFT = 58;
 const RIGHT = 14;
 const TOP = 14;
 const BOTTOM = 40;
-
-export interface Point {
-  readonly row: number;
-  readonly time: number;
-  readonly limit: Limit;
-}
-
-/** Rows with counted work and measured time: those that stand somewhere under the roof. Slowest first. */
-export function pointsOf(model: ProfileModel): Point[] {
-  const { document } = model;
-  const points: Point[] = [];
-  for (let row = 0; row < model.rows; row++) {
-    // The inside of a delegate stands for its call where work and times of all of it are known.
-    const inner = model.inside[row]!;
-    if (inner.length && inner.every((child) => drawable(model, child))) continue;
-    const parent = document.parent[row]!;
-    if (parent >= 0 && !model.inside[parent]!.every((child) => drawable(model, child))) continue;
-    if (!drawable(model, row)) continue;
-    const time = model.times(row).median;
-    points.push({ row, time, limit: limitOf(document.flops[row]!, document.bytes[row]!, time, model.peaks) });
-  }
-  return points.sort((a, b) => b.time - a.time);
-}
-
-function drawable(model: ProfileModel, row: number): boolean {
-  return model.document.flops[row]! > 0 && model.document.bytes[row]! > 0 && model.times(row).median > 0;
-}
-
-export interface Ranges {
-  readonly x: readonly [number, number];
-  readonly y: readonly [number, number];
-}
-
-/** Whole decades that hold all points and the ridge. */
-export function rangesOf(points: readonly Point[], peaks: { gflops: number; gbytes: number } | null): Ranges {
-  const xs = points.map((point) => point.limit.intensity);
-  const ys = points.map((point) => point.limit.reached);
-  if (peaks) {
-    xs.push(peaks.gflops / peaks.gbytes);
-    ys.push(peaks.gflops);
-  }
-  return { x: decades(xs), y: decades(ys) };
-}
-
-function decades(values: readonly number[]): readonly [number, number] {
-  const usable = values.filter((value) => value > 0 && Number.isFinite(value));
-  if (!usable.length) return [0.1, 10];
-  const low = 10 ** Math.floor(Math.log10(Math.min(...usable) * 0.7));
-  const high = 10 ** Math.ceil(Math.log10(Math.max(...usable) * 1.5));
-  return [low, Math.max(high, low * 10)];
-}
 
 export interface RooflineOptions {
   readonly tooltip: Tooltip;
@@ -90,7 +40,10 @@ export class Roofline {
     this.options = options;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
-    this.canvas.setAttribute("aria-label", "Roofline. Arrow keys step through the instructions, the slowest first; Enter selects.");
+    this.canvas.setAttribute(
+      "aria-label",
+      "Roofline. Arrow keys step through the instructions, the slowest first; Enter selects.",
+    );
     const stage = h("div.wb-profile-canvas", {}, this.canvas);
     this.el = h("div.wb-profile-roofline", {}, stage, this.note, this.status);
     this.observer = new ResizeObserver(() => this.request());
@@ -99,7 +52,9 @@ export class Roofline {
       watchTheme(() => this.request()),
       on(this.canvas, "pointermove", (event) => this.hover(event)),
       on(this.canvas, "pointerleave", () => this.leave()),
-      on(this.canvas, "click", (event) => this.pick(this.find(event), event.shiftKey || event.ctrlKey || event.metaKey)),
+      on(this.canvas, "click", (event) =>
+        this.pick(this.find(event), event.shiftKey || event.ctrlKey || event.metaKey),
+      ),
       on(this.canvas, "keydown", (event) => this.key(event)),
     );
     this.update(model);
@@ -114,7 +69,9 @@ export class Roofline {
     const machine = peaks
       ? `One core: ${number(peaks.gflops)} GFLOP/s, ${number(peaks.gbytes)} GB/s, ridge at ${number(peaks.gflops / peaks.gbytes)} FLOP/byte. ○ memory-bound, ◇ compute-bound; area = time.`
       : "The machine's limits were not measured.";
-    const left = silent ? ` ${silent} instructions that only move data, or whose work is not known, are in the table.` : "";
+    const left = silent
+      ? ` ${silent} instructions that only move data, or whose work is not known, are in the table.`
+      : "";
     this.note.textContent = machine + left;
     this.request();
   }
@@ -161,7 +118,8 @@ export class Roofline {
       this.request();
     }
     if (index < 0) this.options.tooltip.hide();
-    else this.options.tooltip.show(event.clientX, event.clientY, this.describe(this.points[index]!));
+    else
+      this.options.tooltip.show(event.clientX, event.clientY, this.describe(this.points[index]!));
   }
 
   private leave(): void {
@@ -177,10 +135,16 @@ export class Roofline {
       ["node", document.name.get(row)],
       ["operator", document.operator.get(row)],
       ["time", ms(point.time)],
-      ["work", `${scaled(document.flops[row]!)}FLOP, ${bytes(document.bytes[row]!)}, ${number(limit.intensity)} FLOP/byte`],
+      [
+        "work",
+        `${scaled(document.flops[row]!)}FLOP, ${bytes(document.bytes[row]!)}, ${number(limit.intensity)} FLOP/byte`,
+      ],
       ["reached", `${number(limit.reached)} GFLOP/s, ${number(limit.bytesRate)} GB/s`],
       ["attainable", Number.isNaN(limit.attainable) ? null : `${number(limit.attainable)} GFLOP/s`],
-      ["of the limit", Number.isNaN(limit.part) ? null : `${percent(limit.part)}, bound by ${limit.bound}`],
+      [
+        "of the limit",
+        Number.isNaN(limit.part) ? null : `${percent(limit.part)}, bound by ${limit.bound}`,
+      ],
     ]);
   }
 
@@ -201,7 +165,8 @@ export class Roofline {
       const point = this.points[this.cursor]!;
       const place = this.places[this.cursor];
       const rect = this.canvas.getBoundingClientRect();
-      if (place) this.options.tooltip.show(rect.left + place.x, rect.top + place.y, this.describe(point));
+      if (place)
+        this.options.tooltip.show(rect.left + place.x, rect.top + place.y, this.describe(point));
       this.status.textContent = `${this.model.document.name.get(point.row)}, ${ms(point.time)}, ${number(point.limit.reached)} GFLOP/s, ${point.limit.bound}`;
       this.request();
     } else if (event.key === "Enter") {
@@ -241,7 +206,14 @@ export class Roofline {
     this.points.forEach((point, index) => this.point(pen, theme, point, index));
   }
 
-  private axes(pen: CanvasRenderingContext2D, theme: Theme, x: (v: number) => number, y: (v: number) => number, width: number, height: number): void {
+  private axes(
+    pen: CanvasRenderingContext2D,
+    theme: Theme,
+    x: (v: number) => number,
+    y: (v: number) => number,
+    width: number,
+    height: number,
+  ): void {
     pen.strokeStyle = theme.border;
     pen.fillStyle = theme.muted;
     pen.lineWidth = 1;
@@ -273,7 +245,13 @@ export class Roofline {
     pen.textAlign = "left";
   }
 
-  private roof(pen: CanvasRenderingContext2D, theme: Theme, x: (v: number) => number, y: (v: number) => number, width: number): void {
+  private roof(
+    pen: CanvasRenderingContext2D,
+    theme: Theme,
+    x: (v: number) => number,
+    y: (v: number) => number,
+    width: number,
+  ): void {
     const peaks = this.model.peaks;
     if (!peaks) return;
     const ridge = peaks.gflops / peaks.gbytes;
@@ -323,7 +301,12 @@ export class Roofline {
     pen.fill();
     pen.globalAlpha = 1;
     const marked = this.selected.has(point.row) || index === this.cursor || index === this.hovered;
-    pen.strokeStyle = this.selected.has(point.row) || index === this.hovered ? theme.text : index === this.cursor ? theme.accent : pen.fillStyle;
+    pen.strokeStyle =
+      this.selected.has(point.row) || index === this.hovered
+        ? theme.text
+        : index === this.cursor
+          ? theme.accent
+          : pen.fillStyle;
     pen.lineWidth = marked ? 2.5 : 1;
     pen.stroke();
     pen.lineWidth = 1;
@@ -346,11 +329,4 @@ function line(pen: CanvasRenderingContext2D, x0: number, y0: number, x1: number,
   pen.moveTo(x0, y0);
   pen.lineTo(x1, y1);
   pen.stroke();
-}
-
-/** A logarithmic scale from a range to pixels. */
-export function scaleOf(range: readonly [number, number], from: number, to: number): (value: number) => number {
-  const low = Math.log(range[0]);
-  const span = Math.log(range[1]) - low || 1;
-  return (value) => from + ((Math.log(value) - low) / span) * (to - from);
 }

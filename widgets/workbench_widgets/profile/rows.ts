@@ -42,7 +42,10 @@ export class RowsTable {
       arrange: (sort, needle) => this.arrange(sort, needle),
       tree: (id) => {
         const line = this.all[id]!;
-        return { level: line.depth + 1, expanded: line.children.length ? this.open.has(line.key) : null };
+        return {
+          level: line.depth + 1,
+          expanded: line.children.length ? this.open.has(line.key) : null,
+        };
       },
       onPick: (id, extend) => this.options.onPick(this.all[id]!.rows, extend),
       onOpen: (id) => this.toggle(this.all[id]!),
@@ -88,7 +91,10 @@ export class RowsTable {
       if (line.row >= 0) return wanted.has(line.row);
       return !this.open.has(line.key) && line.rows.some((row) => wanted.has(row));
     });
-    this.table.select(hit.map((line) => this.ids.get(line)!), reveal);
+    this.table.select(
+      hit.map((line) => this.ids.get(line)!),
+      reveal,
+    );
   }
 
   /** Puts controls beside the filter. */
@@ -159,7 +165,10 @@ export class RowsTable {
     const column = this.columns.find((candidate) => candidate.name === name);
     const order =
       sort && column
-        ? { value: (line: Line) => (column.value ? column.value(line) : column.text(line)), descending: sort.descending }
+        ? {
+            value: (line: Line) => (column.value ? column.value(line) : column.text(line)),
+            descending: sort.descending,
+          }
         : null;
     const matches = needle ? (line: Line) => searchText(this.model, line).includes(needle) : null;
     this.shown = visible(this.lines, this.open, order, matches);
@@ -202,7 +211,10 @@ export class RowsTable {
     const size = line.row < 0 ? h("span.wb-muted", {}, ` ${line.rows.length}`) : null;
     return h(
       "span.wb-profile-name",
-      { style: `padding-left:${14 * line.depth}px`, "data-kind": line.row < 0 ? "group" : line.inside ? "inside" : "row" },
+      {
+        style: `padding-left:${14 * line.depth}px`,
+        "data-kind": line.row < 0 ? "group" : line.inside ? "inside" : "row",
+      },
       sign,
       line.label,
       size,
@@ -240,7 +252,10 @@ export class RowsTable {
 
   private key(line: Line, event: KeyboardEvent): boolean {
     const open = this.open.has(line.key);
-    if ((event.key === "ArrowRight" && line.children.length && !open) || (event.key === "ArrowLeft" && open)) {
+    if (
+      (event.key === "ArrowRight" && line.children.length && !open) ||
+      (event.key === "ArrowLeft" && open)
+    ) {
       this.toggle(line);
       return true;
     }

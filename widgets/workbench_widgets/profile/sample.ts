@@ -24,8 +24,12 @@ export interface SampleRow {
   readonly handles?: readonly number[];
 }
 
-export function sample(rows: readonly SampleRow[], changes: Partial<ProfileDocument> = {}): ProfileDocument {
-  const texts = (of: (row: SampleRow) => string | undefined) => StringColumn.from(rows.map((row) => of(row) ?? ""));
+export function sample(
+  rows: readonly SampleRow[],
+  changes: Partial<ProfileDocument> = {},
+): ProfileDocument {
+  const texts = (of: (row: SampleRow) => string | undefined) =>
+    StringColumn.from(rows.map((row) => of(row) ?? ""));
   const numbers = (of: (row: SampleRow, at: number) => number | undefined, missing = NaN) =>
     Float64Array.from(rows.map((row, at) => of(row, at) ?? missing));
   const starts = [0];
@@ -80,7 +84,10 @@ export function sample(rows: readonly SampleRow[], changes: Partial<ProfileDocum
   };
 }
 
-export function batchOf(rows: readonly number[], changes: Partial<ProfileBatch> = {}): ProfileBatch {
+export function batchOf(
+  rows: readonly number[],
+  changes: Partial<ProfileBatch> = {},
+): ProfileBatch {
   return {
     run: 1,
     executions: 2,
@@ -185,6 +192,8 @@ export class SampleHost implements Host {
 
   /** How many listeners are left. */
   listeners(): number {
-    return this.changes.size + [...this.events.values()].reduce((sum, known) => sum + known.size, 0);
+    return (
+      this.changes.size + [...this.events.values()].reduce((sum, known) => sum + known.size, 0)
+    );
   }
 }

@@ -12,7 +12,8 @@ describe("steps", () => {
 });
 
 describe("time", () => {
-  const texts = (low: number, high: number, most: number) => timeTicks(low, high, most).map((tick) => tick.text);
+  const texts = (low: number, high: number, most: number) =>
+    timeTicks(low, high, most).map((tick) => tick.text);
 
   it("is written in the unit that fits", () => {
     expect(texts(0, 2000, 4)).toEqual(["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s"].slice(0, 5));
@@ -39,9 +40,16 @@ describe("time", () => {
 describe("logarithmic scales", () => {
   it("label powers of ten, and mark what is between", () => {
     const ticks = logTicks(0.1, 100);
-    expect(ticks.filter((tick) => tick.major).map((tick) => tick.text)).toEqual(["0.1", "1", "10", "100"]);
+    expect(ticks.filter((tick) => tick.major).map((tick) => tick.text)).toEqual([
+      "0.1",
+      "1",
+      "10",
+      "100",
+    ]);
     expect(ticks.length).toBe(3 * 9 + 1);
-    expect(ticks.map((tick) => tick.value)).toEqual([...ticks.map((tick) => tick.value)].sort((a, b) => a - b));
+    expect(ticks.map((tick) => tick.value)).toEqual(
+      [...ticks.map((tick) => tick.value)].sort((a, b) => a - b),
+    );
   });
 
   it("label more where there are few powers", () => {

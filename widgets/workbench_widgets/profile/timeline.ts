@@ -8,7 +8,8 @@ import { facts, type Tooltip } from "../shared/tooltip.ts";
 import { Viewport, type Transform } from "../shared/viewport.ts";
 import { shortSource } from "./columns.ts";
 import { shortOperator } from "./groups.ts";
-import { lanesOf, spanAt, type Lanes, type Span } from "./lanes.ts";
+import { lanesOf, spanAt, spanBefore, type Lanes, type Span } from "./lanes.ts";
+import { inkOn, outline } from "./pens.ts";
 import { timeTicks } from "./ticks.ts";
 
 const RULER = 22;
@@ -45,9 +46,16 @@ export class Timeline {
   constructor(options: TimelineOptions) {
     this.options = options;
     const stage = h("div.wb-profile-canvas");
-    this.el = h("div.wb-profile-timeline", {}, h("div.wb-profile-lanes-row", {}, this.titles, stage), this.legend, this.status);
+    this.el = h(
+      "div.wb-profile-timeline",
+      {},
+      h("div.wb-profile-lanes-row", {}, this.titles, stage),
+      this.legend,
+      this.status,
+    );
     this.viewport = new Viewport(stage, {
-      label: "Timeline of one execution. W and S zoom, A and D move, comma and full stop step through a lane, Page keys change the lane, Enter selects.",
+      label:
+        "Timeline of one execution. W and S zoom, A and D move, comma and full stop step through a lane, Page keys change the lane, Enter selects.",
       horizontal: true,
       minScale: 1e-6,
       maxScale: 1e9,
@@ -62,7 +70,8 @@ export class Timeline {
       }),
       on(canvas, "click", (event) => {
         // The end of a pan is no click.
-        const still = pressed && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < 4;
+        const still =
+          pressed && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < 4;
         if (still) this.pick(this.find(event), event.shiftKey || event.ctrlKey || event.metaKey);
       }),
       on(canvas, "dblclick", (event) => this.zoomTo(this.find(event))),
@@ -84,7 +93,9 @@ export class Timeline {
     this.cursor = this.hovered = null;
     this.colour();
     this.titles.replaceChildren(
-      ...this.lanes.lanes.map((lane, at) => h("div", { style: `top:${RULER + at * LANE}px` }, lane.title)),
+      ...this.lanes.lanes.map((lane, at) =>
+        h("div", { style: `top:${RULER + at * LANE}px` }, lane.title),
+      ),
     );
     if (!same) this.viewport.fit();
     else this.viewport.redraw();
@@ -94,7 +105,9 @@ export class Timeline {
     this.selected = new Set(rows);
     if (reveal && this.selected.size) {
       for (const lane of this.lanes.spans) {
-        const span = lane.find((item) => item.rows.length === 1 && this.selected.has(item.rows[0]!));
+        const span = lane.find(
+          (item) => item.rows.length === 1 && this.selected.has(item.rows[0]!),
+        );
         if (!span) continue;
         this.viewport.reveal({ x: span.start, y: 0, width: span.end - span.start, height: 1 });
         break;
@@ -130,16 +143,25 @@ export class Timeline {
     const entries = [...this.colours].map(([name, index]) => {
       const share = sums.get(name)! / (this.duration || 1);
       const { color, hatch } = swatch(index);
-      const lines = hatchCss(hatch, inkOn(color) === "#000000" ? "rgba(0,0,0,0.5)" : "rgba(255,255,255,0.6)");
-      const colour = h("span.wb-swatch", { style: `background:${lines === "none" ? "" : `${lines},`}${color}` });
+      const lines = hatchCss(
+        hatch,
+        inkOn(color) === "#000000" ? "rgba(0,0,0,0.5)" : "rgba(255,255,255,0.6)",
+      );
+      const colour = h("span.wb-swatch", {
+        style: `background:${lines === "none" ? "" : `${lines},`}${color}`,
+      });
       return h("span", {}, colour, `${name} ${percent(share)}`);
     });
     const rest = order.length - this.colours.size;
-    this.legend.replaceChildren(...entries, ...(rest > 0 ? [h("span.wb-muted", {}, `and ${rest} others, grey`)] : []));
+    this.legend.replaceChildren(
+      ...entries,
+      ...(rest > 0 ? [h("span.wb-muted", {}, `and ${rest} others, grey`)] : []),
+    );
   }
 
   private operator(span: Span): string {
-    if (span.kind === "module" || span.kind === "method" || !this.profile || !span.rows.length) return "";
+    if (span.kind === "module" || span.kind === "method" || !this.profile || !span.rows.length)
+      return "";
     return shortOperator(this.profile.operator.get(span.rows[0]!)).replace(/ #\d+$/, "");
   }
 
@@ -164,7 +186,8 @@ export class Timeline {
 
   private zoomTo(place: Place | null): void {
     const span = this.at(place);
-    if (span) this.viewport.fit({ x: span.start, y: 0, width: span.end - span.start, height: 1 }, 40);
+    if (span)
+      this.viewport.fit({ x: span.start, y: 0, width: span.end - span.start, height: 1 }, 40);
   }
 
   private hover(event: PointerEvent): void {
@@ -222,7 +245,11 @@ export class Timeline {
     const lane = Math.min(Math.max((this.cursor?.lane ?? 0) + lanes, 0), last);
     const line = this.lanes.spans[lane] ?? [];
     let index = (this.cursor?.index ?? -1) + spans;
-    if (lanes && now) index = Math.max(0, line.findIndex((span) => span.end > now.start));
+    if (lanes && now)
+      index = Math.max(
+        0,
+        line.findIndex((span) => span.end > now.start),
+      );
     index = Math.min(Math.max(index, 0), line.length - 1);
     const span = line[index];
     if (!span) return;
@@ -232,15 +259,27 @@ export class Timeline {
     this.status.textContent = `${span.kind} ${span.label}, ${ms(span.end - span.start)}`;
   }
 
-  private draw(pen: CanvasRenderingContext2D, transform: Transform, theme: Theme, size: { width: number; height: number }): void {
+  private draw(
+    pen: CanvasRenderingContext2D,
+    transform: Transform,
+    theme: Theme,
+    size: { width: number; height: number },
+  ): void {
     const { scale, x, y } = transform;
     this.titles.style.transform = `translateY(${y}px)`;
     const low = -x / scale;
     const high = (size.width - x) / scale;
     pen.font = `11px ${theme.font}`;
     pen.textBaseline = "middle";
-    const ticks = timeTicks(Math.max(low, 0), Math.min(high, this.duration), Math.max(2, size.width / 90));
-    const places = ticks.map((tick) => ({ text: tick.text, at: Math.round(tick.value * scale + x) + 0.5 }));
+    const ticks = timeTicks(
+      Math.max(low, 0),
+      Math.min(high, this.duration),
+      Math.max(2, size.width / 90),
+    );
+    const places = ticks.map((tick) => ({
+      text: tick.text,
+      at: Math.round(tick.value * scale + x) + 0.5,
+    }));
     pen.strokeStyle = theme.border;
     pen.globalAlpha = 0.6;
     pen.beginPath();
@@ -263,7 +302,10 @@ export class Timeline {
         // What is thinner than a pixel is drawn once for a pixel.
         if (right - edge < 0.7 && !this.isSelected(span)) continue;
         edge = Math.max(right, left + 1);
-        this.drawSpan(pen, theme, span, Math.max(left, -4), Math.min(edge, size.width + 4), top, { lane, index });
+        this.drawSpan(pen, theme, span, Math.max(left, -4), Math.min(edge, size.width + 4), top, {
+          lane,
+          index,
+        });
       }
     });
     pen.fillStyle = theme.surface;
@@ -274,7 +316,15 @@ export class Timeline {
     }
   }
 
-  private drawSpan(pen: CanvasRenderingContext2D, theme: Theme, span: Span, left: number, right: number, top: number, place: Place): void {
+  private drawSpan(
+    pen: CanvasRenderingContext2D,
+    theme: Theme,
+    span: Span,
+    left: number,
+    right: number,
+    top: number,
+    place: Place,
+  ): void {
     const width = Math.max(right - left - (right - left > 3 ? 1 : 0), 1);
     const colour = this.colours.get(this.operator(span));
     const plain = span.kind === "module" || span.kind === "method";
@@ -290,7 +340,11 @@ export class Timeline {
     else if (same(this.hovered, place)) outline(pen, theme.text, left, top, width, 1);
     if (same(this.cursor, place)) outline(pen, theme.accent, left, top, width, 2);
     if (width > 26) {
-      pen.fillStyle = plain ? theme.text : colour === undefined ? "#ffffff" : inkOn(swatch(colour).color);
+      pen.fillStyle = plain
+        ? theme.text
+        : colour === undefined
+          ? "#ffffff"
+          : inkOn(swatch(colour).color);
       pen.save();
       pen.beginPath();
       pen.rect(left, top, width - 3, LANE);
@@ -301,7 +355,13 @@ export class Timeline {
   }
 
   /** Says the same as the colour. */
-  private hatch(pen: CanvasRenderingContext2D, colour: number, left: number, top: number, width: number): void {
+  private hatch(
+    pen: CanvasRenderingContext2D,
+    colour: number,
+    left: number,
+    top: number,
+    width: number,
+  ): void {
     const { color, hatch } = swatch(colour);
     let pattern = this.patterns.get(colour);
     if (pattern === undefined) {
@@ -320,28 +380,4 @@ export class Timeline {
 
 function same(a: Place | null, b: Place): boolean {
   return a?.lane === b.lane && a.index === b.index;
-}
-
-function outline(pen: CanvasRenderingContext2D, colour: string, left: number, top: number, width: number, line: number): void {
-  pen.strokeStyle = colour;
-  pen.lineWidth = line;
-  pen.strokeRect(left + line / 2, top + 1 + line / 2, Math.max(width - line, 1), LANE - 3 - line);
-  pen.lineWidth = 1;
-}
-
-/** Index of the last span that begins before a time. */
-function spanBefore(spans: readonly Span[], time: number): number {
-  let [low, high] = [0, spans.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (spans[middle]!.start < time) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
-}
-
-/** Black or white, whichever stands out on a colour. */
-export function inkOn(colour: string): string {
-  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
-  return 0.299 * red! + 0.587 * green! + 0.114 * blue! > 0.5 ? "#000000" : "#ffffff";
 }

@@ -4,15 +4,50 @@ import { barParts, spread } from "./columns.ts";
 import { parseGoal, progressOf } from "./controls.ts";
 import { columnsOf, outlierLimit } from "./history.ts";
 import { ProfileModel } from "./model.ts";
-import { pointsOf, rangesOf, scaleOf } from "./roofline.ts";
+import { pointsOf, rangesOf, scaleOf } from "./points.ts";
 import { batchOf, sample, SampleHost, timelineOf } from "./sample.ts";
 import { mount, type ProfileHandle } from "./view.ts";
 
 const ROWS = [
-  { name: "conv", operator: "aten::convolution.out", module: "stem", median: 5, p10: 4, p90: 7, flops: 4e6, bytes: 1e5, handles: [3] },
-  { name: "mm, add", operator: "Demo", backend: "Demo", module: "body", median: 3, p10: 3, p90: 3, handles: [4, 5] },
-  { name: "mm", operator: "mm #0", backend: "Demo", module: "body", parent: 1, median: 2, handles: [4] },
-  { name: "relu", operator: "aten::relu.out", module: "body", median: 1, flops: 10, bytes: 80, handles: [6] },
+  {
+    name: "conv",
+    operator: "aten::convolution.out",
+    module: "stem",
+    median: 5,
+    p10: 4,
+    p90: 7,
+    flops: 4e6,
+    bytes: 1e5,
+    handles: [3],
+  },
+  {
+    name: "mm, add",
+    operator: "Demo",
+    backend: "Demo",
+    module: "body",
+    median: 3,
+    p10: 3,
+    p90: 3,
+    handles: [4, 5],
+  },
+  {
+    name: "mm",
+    operator: "mm #0",
+    backend: "Demo",
+    module: "body",
+    parent: 1,
+    median: 2,
+    handles: [4],
+  },
+  {
+    name: "relu",
+    operator: "aten::relu.out",
+    module: "body",
+    median: 1,
+    flops: 10,
+    bytes: 80,
+    handles: [6],
+  },
 ];
 
 describe("bars", () => {
@@ -33,7 +68,13 @@ describe("goals", () => {
   it("are executions, seconds or both, but never none", () => {
     expect(parseGoal("50", "2")).toEqual({ repeat: 50, seconds: 2 });
     expect(parseGoal("", "0.5")).toEqual({ repeat: 0, seconds: 0.5 });
-    for (const [repeat, time] of [["", ""], ["0", "0"], ["1.5", ""], ["-1", "2"], ["x", ""]] as const) {
+    for (const [repeat, time] of [
+      ["", ""],
+      ["0", "0"],
+      ["1.5", ""],
+      ["-1", "2"],
+      ["x", ""],
+    ] as const) {
       expect(parseGoal(repeat, time)).toBeNull();
     }
   });
@@ -70,7 +111,9 @@ describe("the roofline's points", () => {
   });
 
   it("are the parts of a delegate where all of them are known, and else its call", () => {
-    const rows = ROWS.map((row, at) => (at === 1 || at === 2 ? { ...row, flops: 100, bytes: 10 } : row));
+    const rows = ROWS.map((row, at) =>
+      at === 1 || at === 2 ? { ...row, flops: 100, bytes: 10 } : row,
+    );
     expect(pointsOf(new ProfileModel(sample(rows))).map((point) => point.row)).toEqual([0, 2, 3]);
     const partly = rows.map((row, at) => (at === 2 ? { ...row, flops: NaN } : row));
     expect(pointsOf(new ProfileModel(sample(partly))).map((point) => point.row)).toEqual([0, 1, 3]);
@@ -96,13 +139,28 @@ describe("the view", () => {
   const open = async (document = sample(ROWS), live = true) => {
     host = new SampleHost(live);
     host.documents.set("profile:forward", document);
-    host.documents.set("timeline:forward/median", timelineOf([[0, 0, 5], [1, 5, 3], [2, 5, 2, true], [3, 8, 1]], 10));
+    host.documents.set(
+      "timeline:forward/median",
+      timelineOf(
+        [
+          [0, 0, 5],
+          [1, 5, 3],
+          [2, 5, 2, true],
+          [3, 8, 1],
+        ],
+        10,
+      ),
+    );
     el = globalThis.document.createElement("div");
     globalThis.document.body.replaceChildren(el);
     view = await mount(host as never, el);
   };
-  const names = () => [...el.querySelectorAll(".wb-profile-name")].map((item) => item.textContent!.replace(/[▸▾]/g, ""));
-  const control = <T extends HTMLElement>(label: string) => el.querySelector<T>(`[aria-label^="${label}"]`)!;
+  const names = () =>
+    [...el.querySelectorAll(".wb-profile-name")].map((item) =>
+      item.textContent!.replace(/[▸▾]/g, ""),
+    );
+  const control = <T extends HTMLElement>(label: string) =>
+    el.querySelector<T>(`[aria-label^="${label}"]`)!;
   const choose = (label: string, value: string) => {
     const menu = control<HTMLSelectElement>(label);
     menu.value = value;
@@ -145,21 +203,40 @@ describe("the view", () => {
     expect(host.picks.at(-1)).toEqual({ method: "forward", handles: [3, 6], node: null });
     host.selection.set({ method: "forward", handles: [5], node: null });
     await new Promise((resolve) => requestAnimationFrame(resolve));
-    const marked = [...el.querySelectorAll('tr[aria-selected="true"]')].map((row) => row.querySelector(".wb-profile-name")!.textContent);
+    const marked = [...el.querySelectorAll('tr[aria-selected="true"]')].map(
+      (row) => row.querySelector(".wb-profile-name")!.textContent,
+    );
     expect(marked).toEqual(["▸mm, add"]);
   });
 
   it("runs with what the fields say, fills while it runs, and stops", async () => {
-    host.answers.set("profile.start", () => ({ run: 2, method: "forward", repeat: 50, seconds: 2, streams: true }));
+    host.answers.set("profile.start", () => ({
+      run: 2,
+      method: "forward",
+      repeat: 50,
+      seconds: 2,
+      streams: true,
+    }));
     host.answers.set("profile.stop", () => ({ method: "forward" }));
     view.start();
     expect(host.asked).toEqual([
-      { name: "profile.start", args: { method: "forward", repeat: 50, seconds: 2, values: false, runtime: "native" } },
+      {
+        name: "profile.start",
+        args: { method: "forward", repeat: 50, seconds: 2, values: false, runtime: "native" },
+      },
     ]);
     await settled();
     expect(control("Stop").hidden).toBe(false);
-    host.emit("profile.rows", sample(ROWS.map(({ name, handles }) => ({ name, handles })), { run: 2, state: "running", executions: 0 }));
-    expect(el.querySelector(".wb-profile-summary")!.textContent).toContain("first execution is under way");
+    host.emit(
+      "profile.rows",
+      sample(
+        ROWS.map(({ name, handles }) => ({ name, handles })),
+        { run: 2, state: "running", executions: 0 },
+      ),
+    );
+    expect(el.querySelector(".wb-profile-summary")!.textContent).toContain(
+      "first execution is under way",
+    );
     host.emit("profile.batch", batchOf([0, 1, 2, 3], { run: 2 }));
     expect(el.querySelector('[role="progressbar"]')!.getAttribute("aria-valuenow")).toBe("25");
     expect(el.querySelector(".wb-profile-summary")!.textContent).toContain("2 executions");
@@ -182,7 +259,11 @@ describe("the view", () => {
 
   it("shows why a run could not begin, and why one failed", async () => {
     host.answers.set("profile.start", () => {
-      throw new CallError({ kind: "ExecutionError", message: "a run is under way already", details: { hint: "stop it" } });
+      throw new CallError({
+        kind: "ExecutionError",
+        message: "a run is under way already",
+        details: { hint: "stop it" },
+      });
     });
     view.start();
     await settled();
@@ -190,7 +271,10 @@ describe("the view", () => {
     expect(el.querySelector('[role="alert"]')!.textContent).toContain("a run is under way already");
     expect(control("Run and").hidden).toBe(false);
     const problem = { kind: "ExecutionError", message: "an operator failed", details: {} };
-    host.emit("profile.ended", { run: 3, document: sample(ROWS, { run: 3, state: "failed", problem }) });
+    host.emit("profile.ended", {
+      run: 3,
+      document: sample(ROWS, { run: 3, state: "failed", problem }),
+    });
     expect(el.querySelector('[role="alert"]')!.textContent).toContain("an operator failed");
   });
 
@@ -204,7 +288,9 @@ describe("the view", () => {
   it("shows the bar of the run before", async () => {
     await open(sample(ROWS.map((row) => ({ ...row, before: 6 }))));
     expect(el.querySelectorAll(".wb-profile-before").length).toBe(3);
-    expect(el.querySelector(".wb-profile-summary")!.textContent).toContain("+11.1 % against 9.00 ms before");
+    expect(el.querySelector(".wb-profile-summary")!.textContent).toContain(
+      "+11.1 % against 9.00 ms before",
+    );
   });
 
   it("shows the timeline and its table", async () => {
@@ -214,7 +300,13 @@ describe("the view", () => {
     control("Show the spans").click();
     const rows = [...el.querySelectorAll('table[aria-label^="Spans"] tbody tr[data-row]')];
     expect(rows.map((row) => row.children[0]!.textContent)).toEqual([
-      "method", "module", "module", "instruction", "instruction", "instruction", "inside",
+      "method",
+      "module",
+      "module",
+      "instruction",
+      "instruction",
+      "instruction",
+      "inside",
     ]);
   });
 
@@ -226,7 +318,9 @@ describe("the view", () => {
     tab.click();
     await settled();
     expect(host.asked.filter((item) => item.name === "profile.peaks")).toHaveLength(1);
-    expect(el.querySelector(".wb-profile-roofline")!.textContent).toContain("100 GFLOP/s, 20 GB/s, ridge at 5");
+    expect(el.querySelector(".wb-profile-roofline")!.textContent).toContain(
+      "100 GFLOP/s, 20 GB/s, ridge at 5",
+    );
     choose("Columns", "work");
     expect(el.querySelector('tr[data-row="0"]')!.textContent).toContain("compute");
   });

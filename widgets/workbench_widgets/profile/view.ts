@@ -63,12 +63,20 @@ class ProfileView implements ProfileHandle {
       onExecution: (execution) => this.strip.mark(execution),
       onError: (error) => showError(this.notes, error),
     });
-    this.strip = new HistoryStrip(this.model, this.tooltip, (execution) => this.pages.showExecution(execution));
+    this.strip = new HistoryStrip(this.model, this.tooltip, (execution) =>
+      this.pages.showExecution(execution),
+    );
     const canRun = host.live && host.about.can_run;
     this.frame = h(
       "div.wb-frame.wb-profile",
       {},
-      toolbar("Profile", canRun ? this.controls.el : null, spacer(), this.pages.tabs, this.pages.exports),
+      toolbar(
+        "Profile",
+        canRun ? this.controls.el : null,
+        spacer(),
+        this.pages.tabs,
+        this.pages.exports,
+      ),
       h("div.wb-profile-summary", {}, this.facts, this.strip.el),
       this.notes,
       this.pages.el,
@@ -185,25 +193,35 @@ class ProfileView implements ProfileHandle {
     const { document } = this.model;
     if (!this.model.measured) {
       const hint = this.host.live && this.host.about.can_run ? "Run measures it." : "";
-      const waiting = document.state === "running" ? "The first execution is under way." : `Nothing was measured yet. ${hint}`;
+      const waiting =
+        document.state === "running"
+          ? "The first execution is under way."
+          : `Nothing was measured yet. ${hint}`;
       this.facts.replaceChildren(h("span.wb-muted", {}, waiting));
       return;
     }
     const { median, p10, p90 } = this.model.total();
-    const flops = document.flops.reduce((sum, value, row) => (document.parent[row]! < 0 && value > 0 ? sum + value : sum), 0);
+    const flops = document.flops.reduce(
+      (sum, value, row) => (document.parent[row]! < 0 && value > 0 ? sum + value : sum),
+      0,
+    );
     const before = document.before_median;
     const entries: (string | null)[] = [
       `p10 ${ms(p10)}, p90 ${ms(p90)}`,
       `${count(this.model.executions)} ${this.model.executions === 1 ? "execution" : "executions"}`,
       flops > 0 ? `${(flops / median / 1e6).toPrecision(3)} GFLOP/s` : null,
-      before !== null ? `${delta(median / before - 1, percent)} against ${ms(before)} before` : null,
+      before !== null
+        ? `${delta(median / before - 1, percent)} against ${ms(before)} before`
+        : null,
       document.runtime === "executorch" ? "ExecuTorch runtime" : null,
       document.state === "stopped" ? "stopped" : document.state === "failed" ? "failed" : null,
       this.model.dropped ? `${count(this.model.dropped)} events lost` : null,
     ];
     this.facts.replaceChildren(
       h("span.wb-profile-big", { title: "Median of an execution" }, ms(median)),
-      ...entries.filter((entry) => entry !== null).map((entry) => h("span.wb-profile-fact", {}, entry)),
+      ...entries
+        .filter((entry) => entry !== null)
+        .map((entry) => h("span.wb-profile-fact", {}, entry)),
     );
   }
 
@@ -216,7 +234,8 @@ class ProfileView implements ProfileHandle {
     for (const row of rows) for (const handle of index.handles(row)) handles.add(handle);
     // Rows without handles (moves, jumps) can be marked here, but in no other view.
     this.local = extend ? [...this.local, ...rows] : rows;
-    const single = rows.length === 1 && !extend && !this.model.inside[rows[0]!]?.length ? rows[0]! : -1;
+    const single =
+      rows.length === 1 && !extend && !this.model.inside[rows[0]!]?.length ? rows[0]! : -1;
     const node = single < 0 ? null : this.model.document.name.get(single);
     this.mine = true;
     this.host.selection.set({ method: this.method, handles: [...handles], node });
@@ -231,7 +250,11 @@ class ProfileView implements ProfileHandle {
   }
 }
 
-export async function mount(host: Host, el: HTMLElement, options: ProfileOptions = {}): Promise<ProfileHandle> {
+export async function mount(
+  host: Host,
+  el: HTMLElement,
+  options: ProfileOptions = {},
+): Promise<ProfileHandle> {
   const method = options.method ?? host.about.method;
   return new ProfileView(host, el, method, await host.document("profile", method));
 }
