@@ -2,7 +2,16 @@
 import type { MemoryChoices, MemoryDocument } from "../contract.ts";
 import { h } from "../shared/dom.ts";
 import { bytes } from "../shared/format.ts";
-import { button, group, select, setOptions, spacer, toggle, toolbar, type Option } from "../shared/toolbar.ts";
+import {
+  button,
+  group,
+  select,
+  setOptions,
+  spacer,
+  toggle,
+  toolbar,
+  type Option,
+} from "../shared/toolbar.ts";
 import { parseBytes } from "./draft.ts";
 
 export interface Actions {
@@ -54,7 +63,9 @@ export class Controls {
     this.methods = select("Method", [], "", actions.method);
     this.arenas = select("Arena", [], "", (value) => actions.arena(Number(value)));
     this.planners = select("Planner", [], "", actions.planner);
-    this.alignments = select("Alignment of every offset, in bytes", [], "", (value) => actions.alignment(Number(value)));
+    this.alignments = select("Alignment of every offset, in bytes", [], "", (value) =>
+      actions.alignment(Number(value)),
+    );
     this.limit = h("input.wb-input.wb-memory-limit", {
       type: "text",
       placeholder: "no limit",
@@ -93,24 +104,46 @@ export class Controls {
 
   update(state: ControlState): void {
     const { document, choices, live } = state;
-    const options = (items: readonly (string | number)[]): Option[] => items.map((item) => ({ value: String(item), text: String(item) }));
+    const options = (items: readonly (string | number)[]): Option[] =>
+      items.map((item) => ({ value: String(item), text: String(item) }));
     setOptions(this.methods, options(state.methods), document.method);
     this.methods.hidden = state.methods.length < 2;
-    setOptions(this.arenas, state.arenas.map((item) => ({ value: String(item), text: `arena ${item}` })), String(state.arena));
+    setOptions(
+      this.arenas,
+      state.arenas.map((item) => ({ value: String(item), text: `arena ${item}` })),
+      String(state.arena),
+    );
     this.arenas.hidden = state.arenas.length < 2;
     const unknown = document.choices.planner === "" ? [{ value: "", text: "as in the file" }] : [];
     setOptions(this.planners, [...unknown, ...options(document.planners)], choices.planner);
-    setOptions(this.alignments, options([...new Set([...ALIGNMENTS, choices.alignment])].sort((a, b) => a - b)), String(choices.alignment));
+    setOptions(
+      this.alignments,
+      options([...new Set([...ALIGNMENTS, choices.alignment])].sort((a, b) => a - b)),
+      String(choices.alignment),
+    );
     const limit = choices.arena_limits[String(state.arena)];
-    if (globalThis.document.activeElement !== this.limit) this.limit.value = limit === undefined ? "" : limit % 1024 ? String(limit) : bytes(limit).replace(/\.0+ /, " ");
-    if (limit !== undefined && parseBytes(this.limit.value) !== limit) this.limit.value = String(limit);
+    if (globalThis.document.activeElement !== this.limit)
+      this.limit.value =
+        limit === undefined
+          ? ""
+          : limit % 1024
+            ? String(limit)
+            : bytes(limit).replace(/\.0+ /, " ");
+    if (limit !== undefined && parseBytes(this.limit.value) !== limit)
+      this.limit.value = String(limit);
     for (const control of [this.planners, this.alignments, this.limit]) {
       control.disabled = !live;
       control.title = live ? (control.getAttribute("aria-label") ?? "") : REPORT;
     }
     this.undo.disabled = !live || !state.canUndo;
     this.redo.disabled = !live || !state.canRedo;
-    const why = !live ? REPORT : !document.can_apply ? document.why_not : !state.dirty ? "Nothing was changed" : "";
+    const why = !live
+      ? REPORT
+      : !document.can_apply
+        ? document.why_not
+        : !state.dirty
+          ? "Nothing was changed"
+          : "";
     this.apply.disabled = why !== "" || state.busy;
     this.apply.title = why || "Make this plan: lowers again from here, in place";
     this.apply.textContent = state.busy ? "Planning…" : "Plan again";

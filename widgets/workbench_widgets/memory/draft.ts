@@ -70,7 +70,8 @@ export class Draft {
 
   /** Another arena; a pin goes along. */
   move(name: string, arena: number): void {
-    const arenas = arena === 1 ? without(this.choices.arenas, name) : { ...this.choices.arenas, [name]: arena };
+    const arenas =
+      arena === 1 ? without(this.choices.arenas, name) : { ...this.choices.arenas, [name]: arena };
     const pin = this.choices.pins[name];
     const pins = pin ? { ...this.choices.pins, [name]: { ...pin, arena } } : this.choices.pins;
     this.set({ arenas, pins });
@@ -82,11 +83,26 @@ export class Draft {
   }
 }
 
-const UNITS: Readonly<Record<string, number>> = { "": 1, b: 1, k: 2 ** 10, kb: 1e3, kib: 2 ** 10, m: 2 ** 20, mb: 1e6, mib: 2 ** 20, g: 2 ** 30, gb: 1e9, gib: 2 ** 30 };
+const UNITS: Readonly<Record<string, number>> = {
+  "": 1,
+  b: 1,
+  k: 2 ** 10,
+  kb: 1e3,
+  kib: 2 ** 10,
+  m: 2 ** 20,
+  mb: 1e6,
+  mib: 2 ** 20,
+  g: 2 ** 30,
+  gb: 1e9,
+  gib: 2 ** 30,
+};
 
 /** `512 KiB`, `0x40`, `1,024` -> bytes; null for an empty text, NaN for one that is no size. */
 export function parseBytes(text: string): number | null {
-  const plain = text.trim().toLowerCase().replaceAll(/[,_\s]/g, "");
+  const plain = text
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[,_\s]/g, "");
   if (!plain) return null;
   if (/^0x[0-9a-f]+$/.test(plain)) return parseInt(plain, 16);
   const match = /^(\d+(?:\.\d+)?)([a-z]*)$/.exec(plain);

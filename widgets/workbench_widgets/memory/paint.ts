@@ -52,7 +52,12 @@ export function mix(color: string, over: string, share: number): string {
     const short = /^#(.)(.)(.)$/.exec(text);
     if (short) return short.slice(1).map((part) => parseInt(part + part, 16));
     const rgb = /^rgba?\(([^)]+)\)/.exec(text);
-    return rgb ? rgb[1]!.split(/[,\s/]+/).slice(0, 3).map(Number) : [255, 255, 255];
+    return rgb
+      ? rgb[1]!
+          .split(/[,\s/]+/)
+          .slice(0, 3)
+          .map(Number)
+      : [255, 255, 255];
   };
   const [top, under] = [parts(color), parts(over)];
   return `rgb(${top.map((value, at) => Math.round(value * share + under[at]! * (1 - share))).join(",")})`;
@@ -106,7 +111,12 @@ export function paintRows(
     const pattern = hatchPattern(pen, look.hatch, mix(background, look.color, 0.6));
     const large: number[] = [];
     for (const at of batch) {
-      const [x, y, width, height] = [boxes[4 * at]!, boxes[4 * at + 1]!, boxes[4 * at + 2]!, boxes[4 * at + 3]!];
+      const [x, y, width, height] = [
+        boxes[4 * at]!,
+        boxes[4 * at + 1]!,
+        boxes[4 * at + 2]!,
+        boxes[4 * at + 3]!,
+      ];
       if (grid && width * height <= CELL * CELL && !grid.take(x, y)) {
         gathered += 1;
         continue;
@@ -117,7 +127,13 @@ export function paintRows(
     }
     if (!pattern || dim) return;
     pen.fillStyle = pattern;
-    for (const at of large) pen.fillRect(boxes[4 * at]!, boxes[4 * at + 1]!, boxes[4 * at + 2]! - 1, boxes[4 * at + 3]! - 1);
+    for (const at of large)
+      pen.fillRect(
+        boxes[4 * at]!,
+        boxes[4 * at + 1]!,
+        boxes[4 * at + 2]! - 1,
+        boxes[4 * at + 3]! - 1,
+      );
   });
   return gathered;
 }
@@ -133,7 +149,7 @@ class Occupied {
   }
 
   take(x: number, y: number): boolean {
-    const at = Math.max(0, y / CELL | 0) * this.columns + Math.max(0, x / CELL | 0);
+    const at = Math.max(0, (y / CELL) | 0) * this.columns + Math.max(0, (x / CELL) | 0);
     if (this.cells[at]) return false;
     this.cells[at] = 1;
     return true;
@@ -160,13 +176,23 @@ export function paintLabels(
     const left = Math.max(rect.x, 0);
     const width = Math.min(rect.x + rect.width, frame.width) - left;
     const top = Math.max(rect.y, 0);
-    if (width < 44 || Math.min(rect.y + rect.height, frame.height) - top < 15 || rect.y > frame.height) continue;
+    if (
+      width < 44 ||
+      Math.min(rect.y + rect.height, frame.height) - top < 15 ||
+      rect.y > frame.height
+    )
+      continue;
     const label = fitted(pen, document.name.get(row), width - 8);
     if (!label) continue;
     room -= 1;
     const strong = document.at_peak[row] === 1;
     const look = kindLook(document.kind[row]!);
-    const ink = strong && (look.color === "#0072B2" || look.color === "#009E73") ? "#fff" : strong ? "#000" : theme.text;
+    const ink =
+      strong && (look.color === "#0072B2" || look.color === "#009E73")
+        ? "#fff"
+        : strong
+          ? "#000"
+          : theme.text;
     if (look.hatch !== "none") {
       pen.fillStyle = mix(look.color, background, strong ? 1 : 0.5);
       pen.fillRect(left + 2, top + 1, pen.measureText(label).width + 4, 13);
@@ -205,7 +231,12 @@ export function outline(
   pen.strokeStyle = color;
   pen.lineWidth = width;
   pen.setLineDash(dash);
-  pen.strokeRect(rect.x + width / 2 - 0.5, rect.y + width / 2 - 0.5, Math.max(rect.width - width, 1), Math.max(rect.height - width, 1));
+  pen.strokeRect(
+    rect.x + width / 2 - 0.5,
+    rect.y + width / 2 - 0.5,
+    Math.max(rect.width - width, 1),
+    Math.max(rect.height - width, 1),
+  );
   pen.restore();
 }
 

@@ -14,10 +14,14 @@ export const ROWS: readonly Row[] = [
 ];
 
 /** The document of a plan: handles are 10, 20, ... by row; all of arena 1 have peaks worked out. */
-export function sample(rows: readonly Row[] = ROWS, changes: Partial<MemoryDocument> = {}): MemoryDocument {
+export function sample(
+  rows: readonly Row[] = ROWS,
+  changes: Partial<MemoryDocument> = {},
+): MemoryDocument {
   const moments = Math.max(...rows.map((row) => row[3])) + 1;
   const column = <T>(make: (row: Row) => T) => rows.map(make);
-  const live = (moment: number) => rows.reduce((sum, row) => sum + (row[2] <= moment && moment <= row[3] ? row[1] : 0), 0);
+  const live = (moment: number) =>
+    rows.reduce((sum, row) => sum + (row[2] <= moment && moment <= row[3] ? row[1] : 0), 0);
   const loads = Array.from({ length: moments }, (_, moment) => live(moment));
   const peak = loads.indexOf(Math.max(...loads));
   const size = Math.max(...rows.map((row) => row[4] + row[1]));
@@ -30,9 +34,24 @@ export function sample(rows: readonly Row[] = ROWS, changes: Partial<MemoryDocum
     choices: { planner: "best", alignment: 16, arena_limits: {}, arenas: {}, pins: {} },
     plan_inputs: true,
     plan_outputs: true,
-    arenas: [{ arena: 1, size, lower_bound: loads[peak]!, peak_moment: peak, limit: null, total: rows.reduce((sum, row) => sum + row[1], 0), fragmentation: 1 - loads[peak]! / size, tensors: rows.length }],
+    arenas: [
+      {
+        arena: 1,
+        size,
+        lower_bound: loads[peak]!,
+        peak_moment: peak,
+        limit: null,
+        total: rows.reduce((sum, row) => sum + row[1], 0),
+        fragmentation: 1 - loads[peak]! / size,
+        tensors: rows.length,
+      },
+    ],
     moments,
-    moment_name: StringColumn.from(Array.from({ length: moments }, (_, at) => (at === 0 ? "inputs" : at === moments - 1 ? "results" : `aten::op${at}.out`))),
+    moment_name: StringColumn.from(
+      Array.from({ length: moments }, (_, at) =>
+        at === 0 ? "inputs" : at === moments - 1 ? "results" : `aten::op${at}.out`,
+      ),
+    ),
     moment_source: StringColumn.from(Array.from({ length: moments }, () => "")),
     // The instruction of moment 2 has the handles of `b`.
     moment_handle_start: Int32Array.from({ length: moments + 1 }, (_, at) => Number(at > 2)),

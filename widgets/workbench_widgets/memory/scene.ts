@@ -12,7 +12,8 @@ export const KINDS = ["temporary", "input", "output", "state"] as const;
 /** Rows of an arena, by the moment from which they are in use. */
 export function rowsOf(document: MemoryDocument, places: Places, arena: number): Int32Array {
   const rows: number[] = [];
-  for (let row = 0; row < document.name.length; row++) if (places.arena[row] === arena) rows.push(row);
+  for (let row = 0; row < document.name.length; row++)
+    if (places.arena[row] === arena) rows.push(row);
   rows.sort((a, b) => document.first[a]! - document.first[b]! || a - b);
   return Int32Array.from(rows);
 }
@@ -97,7 +98,10 @@ export function outlineOf(
 }
 
 /** Bytes alive at a moment. */
-export function liveAt(line: { moment: ArrayLike<number>; bytes: ArrayLike<number> }, moment: number): number {
+export function liveAt(
+  line: { moment: ArrayLike<number>; bytes: ArrayLike<number> },
+  moment: number,
+): number {
   let low = 0;
   let high = line.moment.length;
   while (low < high) {
@@ -113,7 +117,11 @@ export function isAlive(document: MemoryDocument, row: number, moment: number): 
 }
 
 /** What is alive at a moment, the largest first. */
-export function aliveAt(document: MemoryDocument, rows: ArrayLike<number>, moment: number): number[] {
+export function aliveAt(
+  document: MemoryDocument,
+  rows: ArrayLike<number>,
+  moment: number,
+): number[] {
   const found = Array.from(rows).filter((row) => isAlive(document, row, moment));
   return found.sort((a, b) => document.bytes[b]! - document.bytes[a]! || a - b);
 }
@@ -128,7 +136,10 @@ export function holes(
 ): [number, number][] {
   const taken = aliveAt(document, rows, moment)
     .filter((row) => document.bytes[row]! > 0)
-    .map((row): [number, number] => [places.offset[row]!, places.offset[row]! + document.bytes[row]!])
+    .map((row): [number, number] => [
+      places.offset[row]!,
+      places.offset[row]! + document.bytes[row]!,
+    ])
     .sort((a, b) => a[0] - b[0]);
   const found: [number, number][] = [];
   let end = 0;
@@ -146,11 +157,18 @@ function shareBytes(document: MemoryDocument, places: Places, row: number, other
 }
 
 function shareMoments(document: MemoryDocument, row: number, other: number): boolean {
-  return document.first[row]! <= document.last[other]! && document.first[other]! <= document.last[row]!;
+  return (
+    document.first[row]! <= document.last[other]! && document.first[other]! <= document.last[row]!
+  );
 }
 
 /** Those of a list, in its order, that have bytes which none before them in the list had. */
-function direct(document: MemoryDocument, places: Places, row: number, others: readonly number[]): number[] {
+function direct(
+  document: MemoryDocument,
+  places: Places,
+  row: number,
+  others: readonly number[],
+): number[] {
   const start = places.offset[row]!;
   let open: [number, number][] = [[start, start + document.bytes[row]!]];
   return others.filter((other) => {
@@ -159,7 +177,12 @@ function direct(document: MemoryDocument, places: Places, row: number, others: r
     const left = open.flatMap(([low, high]): [number, number][] =>
       to <= low || from >= high
         ? [[low, high]]
-        : ([[low, from], [to, high]] as [number, number][]).filter(([begin, end]) => end > begin),
+        : (
+            [
+              [low, from],
+              [to, high],
+            ] as [number, number][]
+          ).filter(([begin, end]) => end > begin),
     );
     const before = open.reduce((sum, [low, high]) => sum + high - low, 0);
     const after = left.reduce((sum, [low, high]) => sum + high - low, 0);
@@ -178,7 +201,12 @@ export interface Reuse {
 }
 
 /** Who had some of the same bytes just before a tensor, and who has them next. */
-export function reuse(document: MemoryDocument, places: Places, rows: ArrayLike<number>, row: number): Reuse {
+export function reuse(
+  document: MemoryDocument,
+  places: Places,
+  rows: ArrayLike<number>,
+  row: number,
+): Reuse {
   const before: number[] = [];
   const after: number[] = [];
   for (let at = 0; at < rows.length; at++) {
@@ -189,7 +217,10 @@ export function reuse(document: MemoryDocument, places: Places, rows: ArrayLike<
   }
   before.sort((a, b) => document.last[b]! - document.last[a]!);
   after.sort((a, b) => document.first[a]! - document.first[b]!);
-  const near = { before: direct(document, places, row, before), after: direct(document, places, row, after) };
+  const near = {
+    before: direct(document, places, row, before),
+    after: direct(document, places, row, after),
+  };
   return { ...near, others: before.length + after.length - near.before.length - near.after.length };
 }
 
@@ -228,8 +259,11 @@ export function hit(
     const first = document.first[row]!;
     if (first > moment + slack.moments) break;
     const from = places.offset[row]!;
-    const dx = Math.max(first - moment, moment - document.last[row]! - 1, 0) / Math.max(slack.moments, 1e-9);
-    const dy = Math.max(from - offset, offset - from - document.bytes[row]!, 0) / Math.max(slack.bytes, 1e-9);
+    const dx =
+      Math.max(first - moment, moment - document.last[row]! - 1, 0) / Math.max(slack.moments, 1e-9);
+    const dy =
+      Math.max(from - offset, offset - from - document.bytes[row]!, 0) /
+      Math.max(slack.bytes, 1e-9);
     const away = Math.max(dx, dy);
     // Of several that are hit, the last: it lies on top.
     if (away <= 1 && away <= distance) [best, distance] = [row, away];

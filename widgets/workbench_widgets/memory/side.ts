@@ -16,8 +16,14 @@ export function summary(arena: MemoryArena, document: MemoryDocument): HTMLEleme
     facts([
       ["takes", `${bytes(arena.size)} (${count(arena.size)} B)`],
       ["at least", bytes(arena.lower_bound)],
-      ["empty at the peak", `${bytes(arena.size - arena.lower_bound)}, ${percent(arena.fragmentation)}`],
-      ["without sharing", `${bytes(arena.total)}, ${(arena.total / Math.max(arena.size, 1)).toFixed(1)}×`],
+      [
+        "empty at the peak",
+        `${bytes(arena.size - arena.lower_bound)}, ${percent(arena.fragmentation)}`,
+      ],
+      [
+        "without sharing",
+        `${bytes(arena.total)}, ${(arena.total / Math.max(arena.size, 1)).toFixed(1)}×`,
+      ],
       ["peak", `${document.moment_name.get(arena.peak_moment)} (moment ${arena.peak_moment})`],
       ["limit", arena.limit === null ? null : bytes(arena.limit)],
       ["tensors", count(arena.tensors)],
@@ -29,17 +35,27 @@ export function summary(arena: MemoryArena, document: MemoryDocument): HTMLEleme
 export function change(preview: MemoryPreview, applied: boolean, stale: string): HTMLElement {
   const moved = preview.moved.reduce((sum, item) => sum + item, 0);
   const row = (name: string, before: number, after: number) => {
-    const percentage = before ? ` (${delta((100 * (after - before)) / before, (value) => value.toFixed(1).replace("-", "−"))} %)` : "";
+    const percentage = before
+      ? ` (${delta((100 * (after - before)) / before, (value) => value.toFixed(1).replace("-", "−"))} %)`
+      : "";
     return h(
       "tr",
       {},
       h("th", { scope: "row" }, name),
       h("td", {}, bytes(before)),
       h("td", {}, bytes(after)),
-      h(after < before ? "td.wb-memory-less" : after > before ? "td.wb-memory-more" : "td", {}, after === before ? "same" : `${after < before ? "▼" : "▲"} ${delta(after - before, bytes)}${percentage}`),
+      h(
+        after < before ? "td.wb-memory-less" : after > before ? "td.wb-memory-more" : "td",
+        {},
+        after === before
+          ? "same"
+          : `${after < before ? "▼" : "▲"} ${delta(after - before, bytes)}${percentage}`,
+      ),
     );
   };
-  const rows = preview.arenas.map((arena) => row(`arena ${arena.arena}`, arena.before, arena.after));
+  const rows = preview.arenas.map((arena) =>
+    row(`arena ${arena.arena}`, arena.before, arena.after),
+  );
   if (preview.arenas.length > 1) rows.push(row("all", preview.before, preview.after));
   return h(
     "section.wb-memory-section.wb-memory-change",
@@ -48,10 +64,22 @@ export function change(preview: MemoryPreview, applied: boolean, stale: string):
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, ...["", "before", "after", "difference"].map((text) => h("th", { scope: "col" }, text)))),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ...["", "before", "after", "difference"].map((text) => h("th", { scope: "col" }, text)),
+        ),
+      ),
       h("tbody", {}, ...rows),
     ),
-    h("p.wb-muted", {}, `${count(moved)} of ${count(preview.moved.length)} tensors move; ${applied ? "lowered again" : "planned"} in ${ms(preview.milliseconds)}.${stale}`),
+    h(
+      "p.wb-muted",
+      {},
+      `${count(moved)} of ${count(preview.moved.length)} tensors move; ${applied ? "lowered again" : "planned"} in ${ms(preview.milliseconds)}.${stale}`,
+    ),
   );
 }
 
@@ -78,10 +106,16 @@ export function chosen(
 ): HTMLElement {
   const near = reuse(document, places, rows, row);
   const link = (other: number) =>
-    h("button.wb-memory-link", { type: "button", onclick: () => controls.pick(other) }, document.name.get(other));
+    h(
+      "button.wb-memory-link",
+      { type: "button", onclick: () => controls.pick(other) },
+      document.name.get(other),
+    );
   const some = (found: readonly number[]) => {
     const shown = found.slice(0, 4).flatMap((other, at) => [...(at ? [", "] : []), link(other)]);
-    return found.length ? h("span", {}, ...shown, found.length > 4 ? ` and ${count(found.length - 4)} more` : null) : "nobody";
+    return found.length
+      ? h("span", {}, ...shown, found.length > 4 ? ` and ${count(found.length - 4)} more` : null)
+      : "nobody";
   };
   return h(
     "section.wb-memory-section",
@@ -93,13 +127,24 @@ export function chosen(
       ["had next by", some(near.after)],
       ["had at other times by", near.others ? `${count(near.others)} more` : null],
     ]),
-    conflicts.length ? h("p.wb-memory-warning", { role: "status" }, "In use at once and in the way: ", ...conflicts.slice(0, 5).flatMap((other, at) => [at ? ", " : "", link(other)])) : null,
+    conflicts.length
+      ? h(
+          "p.wb-memory-warning",
+          { role: "status" },
+          "In use at once and in the way: ",
+          ...conflicts.slice(0, 5).flatMap((other, at) => [at ? ", " : "", link(other)]),
+        )
+      : null,
     pinForm(places, row, controls),
   );
 }
 
 /** What a tensor is, for the tooltip as well. */
-export function about(document: MemoryDocument, places: Places, row: number): [string, string | Node | null][] {
+export function about(
+  document: MemoryDocument,
+  places: Places,
+  row: number,
+): [string, string | Node | null][] {
   const moment = (at: number) => `${at} (${document.moment_name.get(at)})`;
   const shape = document.shape.get(row);
   return [
@@ -107,7 +152,13 @@ export function about(document: MemoryDocument, places: Places, row: number): [s
     ["bytes", `${bytes(document.bytes[row]!)} (${count(document.bytes[row]!)} B)`],
     ["place", `arena ${places.arena[row]}, byte ${count(places.offset[row]!)}`],
     ["in use", `${moment(document.first[row]!)} to ${moment(document.last[row]!)}`],
-    ["kind", kindLook(document.kind[row]!).name + (document.views[row] ? `, shared with ${document.views[row] === 1 ? "a view" : `${count(document.views[row]!)} views`}` : "")],
+    [
+      "kind",
+      kindLook(document.kind[row]!).name +
+        (document.views[row]
+          ? `, shared with ${document.views[row] === 1 ? "a view" : `${count(document.views[row]!)} views`}`
+          : ""),
+    ],
     ["at the peak", document.at_peak[row] ? "yes" : null],
     ["source", sourceLine(document.source.get(row))],
   ];
@@ -130,7 +181,8 @@ function pinForm(places: Places, row: number, controls: PinControls): HTMLElemen
     type: "text",
     value: String(controls.pinned?.offset ?? places.offset[row]!),
     "aria-label": `Offset in bytes, a multiple of ${controls.alignment}`,
-    title: title ?? `Bytes, a multiple of ${controls.alignment}; 512 KiB and 0x400 are fine as well`,
+    title:
+      title ?? `Bytes, a multiple of ${controls.alignment}; 512 KiB and 0x400 are fine as well`,
     disabled: off,
     onkeydown: (event: KeyboardEvent) => {
       event.stopPropagation();
@@ -138,7 +190,12 @@ function pinForm(places: Places, row: number, controls: PinControls): HTMLElemen
     },
   });
   const now = places.arena[row]!;
-  const arena = h("select.wb-select", { "aria-label": "Arena", title: title ?? "The arena that the tensor goes to", disabled: off, onchange: () => controls.move(Number(arena.value)) });
+  const arena = h("select.wb-select", {
+    "aria-label": "Arena",
+    title: title ?? "The arena that the tensor goes to",
+    disabled: off,
+    onchange: () => controls.move(Number(arena.value)),
+  });
   for (let number = 1; number <= Math.max(controls.arenas, now) + 1; number++) {
     arena.append(h("option", { value: number, selected: number === now }, `arena ${number}`));
   }
@@ -156,8 +213,28 @@ function pinForm(places: Places, row: number, controls: PinControls): HTMLElemen
     {},
     h("label", {}, "at byte ", offset),
     arena,
-    h("button.wb-button", { type: "button", disabled: off, title: title ?? "Keep the tensor at this place (P)", onclick: pin }, controls.pinned ? "Pin here" : "Pin"),
-    controls.pinned ? h("button.wb-button", { type: "button", disabled: off, title: title ?? "Leave the place to the planner", onclick: () => controls.unpin() }, "Unpin") : null,
+    h(
+      "button.wb-button",
+      {
+        type: "button",
+        disabled: off,
+        title: title ?? "Keep the tensor at this place (P)",
+        onclick: pin,
+      },
+      controls.pinned ? "Pin here" : "Pin",
+    ),
+    controls.pinned
+      ? h(
+          "button.wb-button",
+          {
+            type: "button",
+            disabled: off,
+            title: title ?? "Leave the place to the planner",
+            onclick: () => controls.unpin(),
+          },
+          "Unpin",
+        )
+      : null,
   );
 }
 
@@ -173,19 +250,29 @@ export function peakList(
 ): HTMLElement {
   const alive = aliveAt(document, rows, moment);
   const most = alive.length ? document.bytes[alive[0]!]! : 1;
-  const items = alive.slice(0, MOST).map((row) =>
-    h(
-      "li",
-      {},
+  const items = alive
+    .slice(0, MOST)
+    .map((row) =>
       h(
-        "button.wb-memory-bar",
-        { type: "button", "aria-pressed": String(selected.has(row)), title: document.name.get(row), onclick: (event: MouseEvent) => pick(row, event.shiftKey || event.ctrlKey || event.metaKey) },
-        h("span.wb-memory-bar-fill", { style: `width:${Math.max(1, (100 * document.bytes[row]!) / most)}%;background:${kindLook(document.kind[row]!).color}` }),
-        h("span.wb-memory-bar-name", {}, document.name.get(row)),
-        h("span.wb-memory-bar-size", {}, bytes(document.bytes[row]!)),
+        "li",
+        {},
+        h(
+          "button.wb-memory-bar",
+          {
+            type: "button",
+            "aria-pressed": String(selected.has(row)),
+            title: document.name.get(row),
+            onclick: (event: MouseEvent) =>
+              pick(row, event.shiftKey || event.ctrlKey || event.metaKey),
+          },
+          h("span.wb-memory-bar-fill", {
+            style: `width:${Math.max(1, (100 * document.bytes[row]!) / most)}%;background:${kindLook(document.kind[row]!).color}`,
+          }),
+          h("span.wb-memory-bar-name", {}, document.name.get(row)),
+          h("span.wb-memory-bar-size", {}, bytes(document.bytes[row]!)),
+        ),
       ),
-    ),
-  );
+    );
   const rest = alive.slice(MOST);
   const more = rest.reduce((sum, row) => sum + document.bytes[row]!, 0);
   return h(
@@ -193,6 +280,8 @@ export function peakList(
     { "aria-label": "Alive at the peak" },
     h("h4", {}, `Alive at the peak: ${count(alive.length)}`),
     h("ol.wb-memory-bars", {}, ...items),
-    rest.length ? h("p.wb-muted", {}, `and ${count(rest.length)} smaller ones, ${bytes(more)}`) : null,
+    rest.length
+      ? h("p.wb-muted", {}, `and ${count(rest.length)} smaller ones, ${bytes(more)}`)
+      : null,
   );
 }

@@ -2,10 +2,24 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { MemoryChoices, MemoryEdit, MemoryPreview } from "../contract.ts";
 import { CallError } from "../shared/host.ts";
 import { MockHost } from "../shared/mock_host.ts";
-import { nice, type Chart } from "./chart.ts";
+import { nice } from "./axes.ts";
+import type { Chart } from "./chart.ts";
 import { Draft, parseBytes, sameChoices } from "./draft.ts";
 import { sample, type Row } from "./sample.ts";
-import { aligned, aliveAt, extent, hit, holes, liveAt, outlineOf, overlaps, reuse, rowsOf, snap, steps } from "./scene.ts";
+import {
+  aligned,
+  aliveAt,
+  extent,
+  hit,
+  holes,
+  liveAt,
+  outlineOf,
+  overlaps,
+  reuse,
+  rowsOf,
+  snap,
+  steps,
+} from "./scene.ts";
 import { mount } from "./view.ts";
 
 /** Repeatable random numbers (a linear congruential generator, Numerical Recipes' constants). */
@@ -51,15 +65,21 @@ describe("geometry", () => {
     const line = steps(many, all, 64);
     for (let moment = 0; moment < many.moments; moment++) {
       const alive = aliveAt(many, all, moment);
-      expect(liveAt(line, moment)).toBe(alive.reduce((sum, row) => sum + aligned(many.bytes[row]!, 64), 0));
-      for (const row of alive) expect(many.first[row]! <= moment && moment <= many.last[row]!).toBe(true);
+      expect(liveAt(line, moment)).toBe(
+        alive.reduce((sum, row) => sum + aligned(many.bytes[row]!, 64), 0),
+      );
+      for (const row of alive)
+        expect(many.first[row]! <= moment && moment <= many.last[row]!).toBe(true);
     }
   });
 
   it("finds the bytes that nobody has at a moment", () => {
     expect(holes(document, document, rows, 3, 192)).toEqual([]);
     expect(holes(document, document, rows, 6, 192)).toEqual([[32, 192]]);
-    expect(holes(document, document, rows, 5, 256)).toEqual([[32, 64], [192, 256]]);
+    expect(holes(document, document, rows, 5, 256)).toEqual([
+      [32, 64],
+      [192, 256],
+    ]);
   });
 
   it.each([1, 2, 3])("has holes and live bytes make up the arena (%i)", (seed) => {
@@ -73,8 +93,13 @@ describe("geometry", () => {
     const many = sample(stacked);
     const all = rowsOf(many, many, 1);
     for (let moment = 0; moment < many.moments; moment++) {
-      const empty = holes(many, many, all, moment, top).reduce((sum, [from, to]) => sum + to - from, 0);
-      expect(empty + aliveAt(many, all, moment).reduce((sum, row) => sum + many.bytes[row]!, 0)).toBe(top);
+      const empty = holes(many, many, all, moment, top).reduce(
+        (sum, [from, to]) => sum + to - from,
+        0,
+      );
+      expect(
+        empty + aliveAt(many, all, moment).reduce((sum, row) => sum + many.bytes[row]!, 0),
+      ).toBe(top);
     }
   });
 
@@ -83,7 +108,11 @@ describe("geometry", () => {
     expect(reuse(document, document, rows, 3)).toEqual({ before: [1], after: [], others: 0 });
     // Of a chain in the same place, the neighbours; the rest is counted.
     const chain = sample([0, 1, 2, 3, 4].map((at): Row => [`t${at}`, 32, 2 * at, 2 * at + 1, 0]));
-    expect(reuse(chain, chain, rowsOf(chain, chain, 1), 2)).toEqual({ before: [1], after: [3], others: 2 });
+    expect(reuse(chain, chain, rowsOf(chain, chain, 1), 2)).toEqual({
+      before: [1],
+      after: [3],
+      others: 2,
+    });
   });
 
   it("finds what is in the way of a tensor at another place", () => {
@@ -107,15 +136,22 @@ describe("geometry", () => {
 
   it("hits every tensor in its middle", () => {
     let top = 0;
-    const many = sample(scattered(7).map(([name, size, first, last]): Row => {
-      const row: Row = [name, size, first, last, top];
-      top += size;
-      return row;
-    }));
+    const many = sample(
+      scattered(7).map(([name, size, first, last]): Row => {
+        const row: Row = [name, size, first, last, top];
+        top += size;
+        return row;
+      }),
+    );
     const all = rowsOf(many, many, 1);
     for (const row of all) {
       const middle = (many.first[row]! + many.last[row]! + 1) / 2;
-      expect(hit(many, many, all, middle, many.offset[row]! + many.bytes[row]! / 2, { moments: 0.01, bytes: 1 })).toBe(row);
+      expect(
+        hit(many, many, all, middle, many.offset[row]! + many.bytes[row]! / 2, {
+          moments: 0.01,
+          bytes: 1,
+        }),
+      ).toBe(row);
     }
   });
 
@@ -129,14 +165,25 @@ describe("geometry", () => {
 
   it("draws a dense step line by the most of each pixel", () => {
     const count = 5000;
-    const line = { moment: Int32Array.from({ length: count }, (_, at) => at), bytes: Float64Array.from({ length: count }, (_, at) => (at === 2345 ? 999 : at % 7)) };
+    const line = {
+      moment: Int32Array.from({ length: count }, (_, at) => at),
+      bytes: Float64Array.from({ length: count }, (_, at) => (at === 2345 ? 999 : at % 7)),
+    };
     const points = outlineOf(line, (moment) => moment / 10, 500);
     expect(points.length).toBeLessThan(1100);
     expect(Math.max(...points.map((point) => point.bytes))).toBe(999);
-    for (let at = 1; at < points.length; at++) expect(points[at]!.x).toBeGreaterThanOrEqual(points[at - 1]!.x);
+    for (let at = 1; at < points.length; at++)
+      expect(points[at]!.x).toBeGreaterThanOrEqual(points[at - 1]!.x);
     // Zoomed in, its corners are exact.
     const exact = outlineOf({ moment: [0, 2, 3], bytes: [4, 8, 0] }, (moment) => 10 * moment, 100);
-    expect(exact).toEqual([{ x: 0, bytes: 0 }, { x: 0, bytes: 4 }, { x: 20, bytes: 4 }, { x: 20, bytes: 8 }, { x: 30, bytes: 8 }, { x: 30, bytes: 0 }]);
+    expect(exact).toEqual([
+      { x: 0, bytes: 0 },
+      { x: 0, bytes: 4 },
+      { x: 20, bytes: 4 },
+      { x: 20, bytes: 8 },
+      { x: 30, bytes: 8 },
+      { x: 30, bytes: 0 },
+    ]);
   });
 
   it("has ticks that read well in powers of two", () => {
@@ -147,7 +194,13 @@ describe("geometry", () => {
 });
 
 describe("the draft of choices", () => {
-  const start: MemoryChoices = { planner: "best", alignment: 16, arena_limits: {}, arenas: {}, pins: {} };
+  const start: MemoryChoices = {
+    planner: "best",
+    alignment: 16,
+    arena_limits: {},
+    arenas: {},
+    pins: {},
+  };
 
   it("goes back and forth, and forgets what was undone when something else is chosen", () => {
     let calls = 0;
@@ -175,7 +228,10 @@ describe("the draft of choices", () => {
     const draft = new Draft(start);
     draft.pin("a", { arena: 1, offset: 64 });
     draft.move("a", 2);
-    expect(draft.choices).toMatchObject({ arenas: { a: 2 }, pins: { a: { arena: 2, offset: 64 } } });
+    expect(draft.choices).toMatchObject({
+      arenas: { a: 2 },
+      pins: { a: { arena: 2, offset: 64 } },
+    });
     draft.move("a", 1);
     expect(draft.choices).toMatchObject({ arenas: {}, pins: { a: { arena: 1 } } });
     draft.limit(1, 4096);
@@ -185,7 +241,10 @@ describe("the draft of choices", () => {
   });
 
   it("compares choices whatever their order", () => {
-    const [a, b] = [{ arena: 1, offset: 0 }, { arena: 1, offset: 16 }];
+    const [a, b] = [
+      { arena: 1, offset: 0 },
+      { arena: 1, offset: 16 },
+    ];
     expect(sameChoices({ ...start, pins: { a, b } }, { ...start, pins: { b, a } })).toBe(true);
     expect(sameChoices({ ...start, pins: { a } }, { ...start, pins: { a: b } })).toBe(false);
   });
@@ -213,7 +272,10 @@ describe("the view", () => {
   });
 
   async function open(document = sample(), live = true) {
-    const host = new MockHost({ "memory:forward": document }, { methods: ["forward"], method: "forward" });
+    const host = new MockHost(
+      { "memory:forward": document },
+      { methods: ["forward"], method: "forward" },
+    );
     host.live = live;
     const root = globalThis.document.createElement("div");
     globalThis.document.body.append(root);
@@ -232,9 +294,12 @@ describe("the view", () => {
     moved: Uint8Array.of(0, 0, 1, 0, 0),
     milliseconds: 1.5,
   });
-  const named = (root: HTMLElement, name: string) => root.querySelector<HTMLButtonElement>(`[aria-label="${name}"]`)!;
+  const named = (root: HTMLElement, name: string) =>
+    root.querySelector<HTMLButtonElement>(`[aria-label="${name}"]`)!;
   const press = (root: HTMLElement, key: string, init: KeyboardEventInit = {}) =>
-    root.querySelector("canvas.wb-canvas")!.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...init }));
+    root
+      .querySelector("canvas.wb-canvas")!
+      .dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...init }));
 
   it("lists what is alive at the peak, the largest first, and selects from there", async () => {
     const { host, root } = await open();
@@ -258,8 +323,13 @@ describe("the view", () => {
   it("chooses an instruction on the line of live bytes", async () => {
     const { host, root, view } = await open();
     // Nothing has a size here: a pixel to a moment.
-    Object.assign((view as unknown as { chart: Chart }).chart.viewport.transform, { scale: 1, x: 0 });
-    root.querySelector(".wb-memory-strip")!.dispatchEvent(new MouseEvent("click", { clientX: 2.5, bubbles: true }));
+    Object.assign((view as unknown as { chart: Chart }).chart.viewport.transform, {
+      scale: 1,
+      x: 0,
+    });
+    root
+      .querySelector(".wb-memory-strip")!
+      .dispatchEvent(new MouseEvent("click", { clientX: 2.5, bubbles: true }));
     expect(host.selection.get()).toEqual({ method: "forward", handles: [30], node: null });
     expect(root.querySelector("[aria-label='Chosen tensor'] h4")!.textContent).toBe("b");
   });
@@ -287,12 +357,30 @@ describe("the view", () => {
     expect(named(root, "Plan again").disabled).toBe(true);
     press(root, "p");
     await wait(200);
-    expect(host.calls).toEqual([{ name: "memory.preview", args: { method: "forward", choices: { planner: "best", alignment: 16, arena_limits: {}, arenas: {}, pins: { b: { arena: 1, offset: 0 } } } } }]);
-    expect(root.querySelector("[aria-label=Preview]")!.textContent).toContain("▲ +192 B (+100.0 %)");
+    expect(host.calls).toEqual([
+      {
+        name: "memory.preview",
+        args: {
+          method: "forward",
+          choices: {
+            planner: "best",
+            alignment: 16,
+            arena_limits: {},
+            arenas: {},
+            pins: { b: { arena: 1, offset: 0 } },
+          },
+        },
+      },
+    ]);
+    expect(root.querySelector("[aria-label=Preview]")!.textContent).toContain(
+      "▲ +192 B (+100.0 %)",
+    );
     press(root, "ArrowUp", { altKey: true });
     await wait(200);
     // From where the preview has it, one step of the alignment.
-    expect(host.calls.at(-1)!.args).toMatchObject({ choices: { pins: { b: { arena: 1, offset: 336 } } } });
+    expect(host.calls.at(-1)!.args).toMatchObject({
+      choices: { pins: { b: { arena: 1, offset: 336 } } },
+    });
     named(root, "Plan again").click();
     await wait(20);
     expect(host.calls.at(-1)!.name).toBe("memory.apply");
@@ -301,7 +389,10 @@ describe("the view", () => {
     press(root, "z", { ctrlKey: true });
     await wait(200);
     // Back at the start, which is no longer the plan that holds: a preview again.
-    expect(host.calls.at(-1)).toMatchObject({ name: "memory.preview", args: { choices: { pins: {} } } });
+    expect(host.calls.at(-1)).toMatchObject({
+      name: "memory.preview",
+      args: { choices: { pins: {} } },
+    });
     expect(root.querySelector("[aria-label=Preview]")).not.toBe(null);
     expect(named(root, "Undo (Ctrl+Z)").disabled).toBe(true);
     expect(named(root, "Redo (Ctrl+Shift+Z)").disabled).toBe(false);
@@ -310,7 +401,11 @@ describe("the view", () => {
   it("says in the view why there is no such plan", async () => {
     const { host, root } = await open();
     host.answers.set("memory.preview", () => {
-      throw new CallError({ kind: "MemoryPlanError", message: "method `forward` does not fit arena 1", details: { expected: "at most 64 bytes" } });
+      throw new CallError({
+        kind: "MemoryPlanError",
+        message: "method `forward` does not fit arena 1",
+        details: { expected: "at most 64 bytes" },
+      });
     });
     const limit = root.querySelector<HTMLInputElement>(".wb-memory-limit")!;
     limit.value = "64";
@@ -333,7 +428,9 @@ describe("the view", () => {
     field().value = "1 KiB";
     field().dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
     await wait(200);
-    expect(host.calls.at(-1)!.args).toMatchObject({ choices: { pins: { b: { arena: 1, offset: 1024 } } } });
+    expect(host.calls.at(-1)!.args).toMatchObject({
+      choices: { pins: { b: { arena: 1, offset: 1024 } } },
+    });
   });
 
   it("shows a report without a kernel: nothing that needs Python works, and says why", async () => {

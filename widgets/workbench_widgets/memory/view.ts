@@ -1,25 +1,22 @@
 // Where each tensor lives, and when; pins, planners and limits to try before they are made.
 import "../shared/theme.css";
 import "./view.css";
-import type { MemoryDocument, MemoryPreview, Picked } from "../contract.ts";
+import type { MemoryDocument, Picked } from "../contract.ts";
 import { copyText } from "../shared/clipboard.ts";
 import { h, on } from "../shared/dom.ts";
 import { clearError, showError } from "../shared/errors.ts";
 import { bytes, count } from "../shared/format.ts";
 import { matches, type Host } from "../shared/host.ts";
-import { hatchCss } from "../shared/palette.ts";
 import { widget, type Mounted } from "../shared/render.ts";
 import { HandleIndex } from "../shared/selection.ts";
-import { Table, type TableColumn } from "../shared/table.ts";
+import { Table } from "../shared/table.ts";
 import { facts, makeTooltip, type Tooltip } from "../shared/tooltip.ts";
 import { Chart } from "./chart.ts";
+import { legend, tensorColumns } from "./columns.ts";
 import { Controls } from "./controls.ts";
-import { Draft, sameChoices } from "./draft.ts";
-import { kindLook } from "./paint.ts";
-import { KINDS, overlaps, rowsOf, type Places } from "./scene.ts";
-import { about, change, chosen, peakList, shortPath, summary } from "./side.ts";
-
-const PREVIEW_AFTER = 120;
+import { Planner } from "./planner.ts";
+import { overlaps, rowsOf, type Places } from "./scene.ts";
+import { about, change, chosen, peakList, summary } from "./side.ts";
 
 export interface MemoryOptions {
   readonly stage?: string;
@@ -46,16 +43,14 @@ class MemoryView implements MemoryHandle {
   private index: HandleIndex | null = null;
   private names = new Map<string, number[]>();
   private arena = 1;
-  private sorted: { places: Places | null; rows: Map<number, Int32Array> } = { places: null, rows: new Map() };
-  private draft: Draft | null = null;
-  private preview: MemoryPreview | null = null;
-  private applied: MemoryPreview | null = null;
+  private sorted: { places: Places | null; rows: Map<number, Int32Array> } = {
+    places: null,
+    rows: new Map(),
+  };
+  private planner: Planner | null = null;
   private conflicts: number[] = [];
   private local: number[] = [];
   private table: Table | null = null;
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private asked = 0;
-  private busy = false;
   private picking = false;
   private gathered = 0;
 
@@ -65,19 +60,26 @@ class MemoryView implements MemoryHandle {
     this.controls = new Controls({
       method: (name) => void this.load(name),
       arena: (arena) => this.showArena(arena),
-      planner: (planner) => this.draft?.set({ planner }),
-      alignment: (alignment) => this.draft?.set({ alignment }),
-      limit: (limit) => this.draft?.limit(this.arena, limit),
-      undo: () => this.draft?.undo(),
-      redo: () => this.draft?.redo(),
-      apply: () => void this.apply(),
-      reset: () => this.document && this.draft?.set(this.document.choices),
+      planner: (planner) => this.planner?.draft.set({ planner }),
+      alignment: (alignment) => this.planner?.draft.set({ alignment }),
+      limit: (limit) => this.planner?.draft.limit(this.arena, limit),
+      undo: () => this.planner?.draft.undo(),
+      redo: () => this.planner?.draft.redo(),
+      apply: () => void this.planner?.apply(),
+      reset: () => this.planner?.reset(),
       copy: () => void this.copy(),
       fit: () => this.chart.fit(),
       table: (shown) => this.toggleTable(shown),
     });
     this.picture = h("div.wb-body");
-    this.frame = h("div.wb-frame.wb-memory", {}, this.controls.el, this.notes, this.picture, this.foot);
+    this.frame = h(
+      "div.wb-frame.wb-memory",
+      {},
+      this.controls.el,
+      this.notes,
+      this.picture,
+      this.foot,
+    );
     el.append(this.frame);
     this.tooltip = makeTooltip(this.frame);
     this.chart = new Chart(this.picture, {
@@ -118,7 +120,7 @@ class MemoryView implements MemoryHandle {
   }
 
   destroy(): void {
-    clearTimeout(this.timer);
+    this.planner?.destroy();
     for (const end of this.ends) end();
     this.table?.destroy();
     this.chart.destroy();
@@ -135,17 +137,19 @@ class MemoryView implements MemoryHandle {
       const name = document.name.get(row);
       this.names.set(name, [...(this.names.get(name) ?? []), row]);
     }
-    if (!again) this.applied = null;
     this.local = [];
     this.conflicts = [];
-    this.preview = null;
-    // What was undone and redone stays across a plan that was made from it.
-    if (!again || !this.draft || !sameChoices(this.draft.choices, document.choices)) {
-      this.draft = new Draft(document.choices, () => this.drafted());
+    if (this.planner) this.planner.take(document);
+    else {
+      this.planner = new Planner(this.host, document, {
+        changed: () => this.update(),
+        failed: (error) => (error === null ? clearError(this.notes) : showError(this.notes, error)),
+        made: () => this.load(this.method),
+      });
     }
     const arenas = document.arenas.map((item) => item.arena);
     if (!arenas.includes(this.arena)) this.arena = arenas[0] ?? 1;
-    this.table?.update({ columns: this.columns(), rows: document.name.length });
+    this.table?.update({ columns: tensorColumns(document), rows: document.name.length });
     clearError(this.notes);
     this.update(!again);
   }
@@ -153,7 +157,7 @@ class MemoryView implements MemoryHandle {
   // ---- what is shown ---------------------------------------------------------------------------------------
 
   private places(): Places {
-    return this.preview ?? this.document!;
+    return this.planner?.preview ?? this.document!;
   }
 
   private rows(): Set<number> {
@@ -162,7 +166,9 @@ class MemoryView implements MemoryHandle {
     if (!this.document || !this.index || picked.method !== this.document.method) return new Set();
     // One node was picked: the tensor that it makes, if it is one of those that share its handles.
     const found = this.index.find(picked.handles);
-    const named = picked.node ? (this.names.get(picked.node) ?? []).filter((row) => found.includes(row)) : [];
+    const named = picked.node
+      ? (this.names.get(picked.node) ?? []).filter((row) => found.includes(row))
+      : [];
     return new Set(named.length ? named : found);
   }
 
@@ -176,25 +182,30 @@ class MemoryView implements MemoryHandle {
   }
 
   private pinned(): Set<number> {
-    return new Set(Object.keys(this.draft?.choices.pins ?? {}).flatMap((name) => this.names.get(name) ?? []));
+    return new Set(
+      Object.keys(this.planner?.draft.choices.pins ?? {}).flatMap(
+        (name) => this.names.get(name) ?? [],
+      ),
+    );
   }
 
   private update(fit = false): void {
-    const { document, draft } = this;
-    if (!document || !draft) return;
+    const { document, planner } = this;
+    if (!document || !planner) return;
+    const { draft, preview } = planner;
     const places = this.places();
     const known = document.arenas.find((item) => item.arena === this.arena);
-    const next = this.preview?.arenas.find((item) => item.arena === this.arena);
+    const next = preview?.arenas.find((item) => item.arena === this.arena);
     const selected = this.rows();
     this.chart.show(
       {
         document,
         places,
-        before: this.preview ? document : null,
-        moved: this.preview?.moved ?? null,
+        before: preview ? document : null,
+        moved: preview?.moved ?? null,
         arena: this.arena,
         size: next?.after ?? known?.size ?? 0,
-        sizeBefore: this.preview ? (known?.size ?? 0) : 0,
+        sizeBefore: preview ? (known?.size ?? 0) : 0,
         peak: next?.peak_moment ?? known?.peak_moment ?? 0,
         lowerBound: next?.lower_bound ?? known?.lower_bound ?? 0,
         limit: draft.choices.arena_limits[String(this.arena)] ?? null,
@@ -205,7 +216,9 @@ class MemoryView implements MemoryHandle {
       },
       fit,
     );
-    const arenas = [...new Set([...document.arenas, ...(this.preview?.arenas ?? [])].map((item) => item.arena))];
+    const arenas = [
+      ...new Set([...document.arenas, ...(preview?.arenas ?? [])].map((item) => item.arena)),
+    ];
     this.controls.update({
       methods: this.host.about.methods,
       document,
@@ -213,8 +226,8 @@ class MemoryView implements MemoryHandle {
       arena: this.arena,
       choices: draft.choices,
       live: this.host.live,
-      busy: this.busy,
-      dirty: this.dirty(),
+      busy: planner.busy,
+      dirty: planner.dirty,
       canUndo: draft.canUndo,
       canRedo: draft.canRedo,
     });
@@ -223,20 +236,21 @@ class MemoryView implements MemoryHandle {
     this.footer();
   }
 
-  private dirty(): boolean {
-    return !!this.document && !!this.draft && !sameChoices(this.draft.choices, this.document.choices);
-  }
-
   private details(selected: ReadonlySet<number>): void {
-    const { document, draft, preview } = this;
-    if (!document || !draft) return;
+    const { document, planner } = this;
+    if (!document || !planner) return;
+    const { draft, preview } = planner;
     const places = this.places();
     const arena = document.arenas.find((item) => item.arena === this.arena);
     const rows = this.inArena(this.arena);
-    const peak = preview?.arenas.find((item) => item.arena === this.arena)?.peak_moment ?? arena?.peak_moment ?? 0;
+    const peak =
+      preview?.arenas.find((item) => item.arena === this.arena)?.peak_moment ??
+      arena?.peak_moment ??
+      0;
     const parts: (HTMLElement | null)[] = [];
-    if (preview) parts.push(change(preview, false, document.can_apply ? "" : ` ${document.why_not}`));
-    else if (this.applied) parts.push(change(this.applied, true, ""));
+    if (preview)
+      parts.push(change(preview, false, document.can_apply ? "" : ` ${document.why_not}`));
+    else if (planner.applied) parts.push(change(planner.applied, true, ""));
     if (selected.size === 1) {
       const row = [...selected][0]!;
       const name = document.name.get(row);
@@ -256,7 +270,13 @@ class MemoryView implements MemoryHandle {
       );
     } else if (selected.size > 1) {
       const total = [...selected].reduce((sum, row) => sum + document.bytes[row]!, 0);
-      parts.push(h("section.wb-memory-section", {}, h("h4", {}, `${count(selected.size)} tensors chosen, ${bytes(total)}`)));
+      parts.push(
+        h(
+          "section.wb-memory-section",
+          {},
+          h("h4", {}, `${count(selected.size)} tensors chosen, ${bytes(total)}`),
+        ),
+      );
     }
     if (arena) parts.push(summary(arena, document));
     parts.push(peakList(document, rows, peak, selected, (row, extend) => this.pick(row, extend)));
@@ -268,19 +288,7 @@ class MemoryView implements MemoryHandle {
   private footer(): void {
     const { document } = this;
     if (!document) return;
-    const kinds = KINDS.map((_, kind) => kind).filter((kind) => document.kind.includes(kind));
-    const legend = kinds.map((kind) => {
-      const look = kindLook(kind);
-      const image = look.hatch === "none" ? "" : `background-image:${hatchCss(look.hatch, "rgb(255 255 255 / 70%)")};`;
-      return h("span", {}, h("span.wb-swatch", { style: `background-color:${look.color};${image}` }), look.name);
-    });
-    this.foot.replaceChildren(
-      ...legend,
-      h("span.wb-muted", {}, "strong: alive at the peak"),
-      h("span", {}, h("span.wb-swatch", { style: `background-image:${hatchCss("cross", "var(--wb-error-color)")}` }), "empty at the peak"),
-      this.gathered ? h("span.wb-muted", {}, `${count(this.gathered)} small tensors gathered`) : "",
-      document.origin === "file" ? h("span.wb-muted", {}, "lifetimes read off the instructions") : "",
-    );
+    this.foot.replaceChildren(...legend(document, this.gathered));
   }
 
   private hover(row: number, event: PointerEvent | null): void {
@@ -289,34 +297,16 @@ class MemoryView implements MemoryHandle {
       return;
     }
     const note = this.pinned().has(row) ? [["pinned", "by you"] as const] : [];
-    this.tooltip.show(event.clientX, event.clientY, h("div", {}, h("strong", {}, this.document.name.get(row)), facts([...about(this.document, this.places(), row), ...note])));
-  }
-
-  private columns(): TableColumn[] {
-    const document = this.document!;
-    const number = (name: string, title: string, column: ArrayLike<number>): TableColumn => ({
-      name,
-      title,
-      numeric: true,
-      text: (row) => count(column[row]!),
-      value: (row) => column[row]!,
-    });
-    const plain = (name: string, title: string, column: { get(row: number): string }): TableColumn => ({ name, title, text: (row) => column.get(row) });
-    return [
-      plain("name", "Tensor", document.name),
-      number("arena", "Arena", document.arena),
-      number("offset", "Offset", document.offset),
-      number("bytes", "Bytes", document.bytes),
-      number("first", "First", document.first),
-      number("last", "Last", document.last),
-      { name: "producer", title: "Made by", text: (row) => document.moment_name.get(document.producer[row]!) },
-      { name: "kind", title: "Kind", text: (row) => kindLook(document.kind[row]!).name },
-      { name: "peak", title: "At peak", text: (row) => (document.at_peak[row] ? "yes" : "") },
-      { name: "pinned", title: "Pinned", text: (row) => (document.pinned[row] ? "yes" : "") },
-      plain("shape", "Shape", document.shape),
-      plain("dtype", "Type", document.dtype),
-      { ...plain("source", "Source", document.source), text: (row) => shortPath(document.source.get(row)), hint: (row) => document.source.get(row) },
-    ];
+    this.tooltip.show(
+      event.clientX,
+      event.clientY,
+      h(
+        "div",
+        {},
+        h("strong", {}, this.document.name.get(row)),
+        facts([...about(this.document, this.places(), row), ...note]),
+      ),
+    );
   }
 
   private toggleTable(shown: boolean): void {
@@ -326,7 +316,7 @@ class MemoryView implements MemoryHandle {
     if (!shown || !this.document) return;
     this.table = new Table({
       label: "Tensors of the memory plan",
-      columns: this.columns(),
+      columns: tensorColumns(this.document),
       rows: this.document.name.length,
       onPick: (row, extend) => this.pick(row, extend),
     });
@@ -349,7 +339,11 @@ class MemoryView implements MemoryHandle {
     // Inputs of a program from a file have no handle: they are chosen here only.
     const method = document.method;
     this.picking = true;
-    this.host.selection.set({ method, handles, node: rows.length === 1 ? document.name.get(rows[0]!) : null });
+    this.host.selection.set({
+      method,
+      handles,
+      node: rows.length === 1 ? document.name.get(rows[0]!) : null,
+    });
     this.picking = false;
     this.local = rows;
     if (rows.length === 1) this.bring(rows[0]!);
@@ -360,7 +354,12 @@ class MemoryView implements MemoryHandle {
   private pickMoment(moment: number): void {
     const { document } = this;
     if (!document) return;
-    const handles = [...document.moment_handles.subarray(document.moment_handle_start[moment]!, document.moment_handle_start[moment + 1]!)];
+    const handles = [
+      ...document.moment_handles.subarray(
+        document.moment_handle_start[moment]!,
+        document.moment_handle_start[moment + 1]!,
+      ),
+    ];
     this.host.selection.set({ method: document.method, handles, node: null });
   }
 
@@ -375,20 +374,32 @@ class MemoryView implements MemoryHandle {
     this.local = [];
     const rows = this.rows();
     const first = [...rows][0];
-    if (first !== undefined && ![...rows].some((row) => this.places().arena[row] === this.arena)) this.bring(first);
+    if (first !== undefined && ![...rows].some((row) => this.places().arena[row] === this.arena))
+      this.bring(first);
     this.update();
     if (first !== undefined) this.chart.reveal(first);
   }
 
   private key(event: KeyboardEvent): void {
-    const field = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    const field =
+      event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
     const command = event.ctrlKey || event.metaKey;
     const step = (by: number) => this.walk(by);
     const actions: Readonly<Record<string, () => void>> = command
-      ? { z: () => (event.shiftKey ? this.draft?.redo() : this.draft?.undo()), Z: () => this.draft?.redo(), y: () => this.draft?.redo() }
+      ? {
+          z: () => (event.shiftKey ? this.planner?.draft.redo() : this.planner?.draft.undo()),
+          Z: () => this.planner?.draft.redo(),
+          y: () => this.planner?.draft.redo(),
+        }
       : event.altKey
         ? { ArrowUp: () => this.nudge(1), ArrowDown: () => this.nudge(-1) }
-        : { ".": () => step(1), ",": () => step(-1), p: () => this.togglePin(), t: () => this.controls.table.click(), Escape: () => this.pick(-1, false) };
+        : {
+            ".": () => step(1),
+            ",": () => step(-1),
+            p: () => this.togglePin(),
+            t: () => this.controls.table.click(),
+            Escape: () => this.pick(-1, false),
+          };
     const action = actions[event.key];
     if (!action || (field && !command)) return;
     action();
@@ -414,21 +425,24 @@ class MemoryView implements MemoryHandle {
 
   private pin(row: number, arena: number, offset: number): void {
     if (!this.document) return;
-    this.draft?.pin(this.document.name.get(row), { arena, offset });
+    this.planner?.draft.pin(this.document.name.get(row), { arena, offset });
   }
 
   private togglePin(): void {
     const row = this.single();
     if (row < 0) return;
     const name = this.document!.name.get(row);
-    if (this.draft!.choices.pins[name]) this.draft!.unpin(name);
+    if (this.planner!.draft.choices.pins[name]) this.planner!.draft.unpin(name);
     else this.pin(row, this.places().arena[row]!, this.places().offset[row]!);
   }
 
   private nudge(by: number): void {
     const row = this.single();
     if (row < 0) return;
-    const offset = Math.max(0, this.places().offset[row]! + by * this.draft!.choices.alignment);
+    const offset = Math.max(
+      0,
+      this.places().offset[row]! + by * this.planner!.draft.choices.alignment,
+    );
     this.pin(row, this.places().arena[row]!, offset);
   }
 
@@ -445,66 +459,37 @@ class MemoryView implements MemoryHandle {
     this.update();
     if (!done && offset !== null) {
       const others = this.conflicts.length - stuck;
-      const text = stuck ? `${count(stuck)} pinned in the way: no plan exists` : others ? `${count(others)} in use at once must move` : "free";
-      this.foot.replaceChildren(h("strong", {}, `${document.name.get(row)} at byte ${count(offset)}`), h("span", {}, text));
+      const text = stuck
+        ? `${count(stuck)} pinned in the way: no plan exists`
+        : others
+          ? `${count(others)} in use at once must move`
+          : "free";
+      this.foot.replaceChildren(
+        h("strong", {}, `${document.name.get(row)} at byte ${count(offset)}`),
+        h("span", {}, text),
+      );
     }
-  }
-
-  private drafted(): void {
-    this.applied = null;
-    clearError(this.notes);
-    clearTimeout(this.timer);
-    this.asked += 1;
-    if (!this.dirty()) this.preview = null;
-    else this.timer = setTimeout(() => void this.plan(), PREVIEW_AFTER);
-    this.update();
-  }
-
-  private async plan(): Promise<void> {
-    const number = this.asked;
-    const edit = { method: this.method, choices: this.draft!.choices };
-    try {
-      const preview = await this.host.call("memory.preview", edit);
-      if (number !== this.asked) return;
-      this.preview = preview;
-      clearError(this.notes);
-    } catch (error) {
-      if (number !== this.asked) return;
-      this.preview = null;
-      showError(this.notes, error);
-    }
-    this.update();
-  }
-
-  private async apply(): Promise<void> {
-    if (!this.draft || this.busy) return;
-    this.busy = true;
-    clearTimeout(this.timer);
-    this.update();
-    try {
-      const applied = await this.host.call("memory.apply", { method: this.method, choices: this.draft.choices });
-      await this.load(this.method);
-      this.applied = applied;
-      clearError(this.notes);
-    } catch (error) {
-      showError(this.notes, error);
-    }
-    this.busy = false;
-    this.update();
   }
 
   private async copy(): Promise<void> {
     try {
-      const { text } = await this.host.call("memory.python", { method: this.method, choices: this.draft!.choices });
+      const { text } = await this.host.call("memory.python", this.planner!.edit);
       const copied = await copyText(text);
-      this.foot.replaceChildren(h("span", {}, copied ? "Copied: " : "Copy it by hand: "), h("code", {}, text));
+      this.foot.replaceChildren(
+        h("span", {}, copied ? "Copied: " : "Copy it by hand: "),
+        h("code", {}, text),
+      );
     } catch (error) {
       showError(this.notes, error);
     }
   }
 }
 
-export async function mount(host: Host, el: HTMLElement, options: MemoryOptions = {}): Promise<MemoryHandle> {
+export async function mount(
+  host: Host,
+  el: HTMLElement,
+  options: MemoryOptions = {},
+): Promise<MemoryHandle> {
   const view = new MemoryView(host, el, options.method ?? host.about.method);
   await view.load(options.method ?? host.about.method);
   return view;

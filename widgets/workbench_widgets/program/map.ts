@@ -128,7 +128,12 @@ export class TreeMap {
     }
   }
 
-  private paintCell(pen: CanvasRenderingContext2D, theme: Theme, cell: Cell, patterns: Map<Hatch, CanvasPattern | null>): void {
+  private paintCell(
+    pen: CanvasRenderingContext2D,
+    theme: Theme,
+    cell: Cell,
+    patterns: Map<Hatch, CanvasPattern | null>,
+  ): void {
     const { node, x, y, width, height } = cell;
     if (width < 0.4 || height < 0.4) return;
     const leaf = node.children.length === 0;
@@ -139,7 +144,8 @@ export class TreeMap {
       pen.fillStyle = look.color;
       pen.fillRect(x, y, Math.max(width - 1, 0.5), Math.max(height - 1, 0.5));
       if (look.hatch !== "none" && width > 8 && height > 8) {
-        if (!patterns.has(look.hatch)) patterns.set(look.hatch, hatchPattern(pen, look.hatch, "rgba(255,255,255,0.35)"));
+        if (!patterns.has(look.hatch))
+          patterns.set(look.hatch, hatchPattern(pen, look.hatch, "rgba(255,255,255,0.35)"));
         pen.fillStyle = patterns.get(look.hatch) ?? look.color;
         pen.fillRect(x, y, width - 1, height - 1);
       }
@@ -174,7 +180,9 @@ export class TreeMap {
     const both = `${cell.node.name}  ${size}`;
     const lines = !leaf
       ? [pen.measureText(both).width <= room ? both : tail(pen, cell.node.name, room)]
-      : cell.height > 30 ? [tail(pen, cell.node.name, room), fits(pen, size, room)] : [tail(pen, cell.node.name, room)];
+      : cell.height > 30
+        ? [tail(pen, cell.node.name, room), fits(pen, size, room)]
+        : [tail(pen, cell.node.name, room)];
     lines.forEach((line, at) => {
       if (!line) return;
       if (leaf && look.hatch !== "none") {
@@ -212,7 +220,9 @@ export class TreeMap {
         const text = at ? node.name : "file";
         return [
           at ? h("span.wb-muted", { "aria-hidden": true }, " › ") : "",
-          last ? h("strong", {}, text) : h("button.wb-program-link", { type: "button", onclick: () => this.go(node) }, text),
+          last
+            ? h("strong", {}, text)
+            : h("button.wb-program-link", { type: "button", onclick: () => this.go(node) }, text),
         ];
       }),
       h("span.wb-muted", {}, ` ${showBytes(this.at?.bytes ?? 0)}`),
@@ -263,7 +273,9 @@ export class TreeMap {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const step = (dx: number, dy: number) => () => {
       const from = this.cells.find((cell) => cell.node === this.cursor);
-      const to = from ? neighbor(this.cells, from, dx, dy) : (this.cells.find((cell) => !cell.node.children.length) ?? null);
+      const to = from
+        ? neighbor(this.cells, from, dx, dy)
+        : (this.cells.find((cell) => !cell.node.children.length) ?? null);
       if (!to) return;
       this.cursor = to.node;
       this.options.pick(to.node, event.shiftKey);
@@ -292,12 +304,23 @@ function inkOn(color: string): string {
   return color === "#0072B2" || color === "#009E73" ? "#fff" : "#000";
 }
 
-function ring(pen: CanvasRenderingContext2D, cell: Cell, color: string, width: number, dash: number[] = []): void {
+function ring(
+  pen: CanvasRenderingContext2D,
+  cell: Cell,
+  color: string,
+  width: number,
+  dash: number[] = [],
+): void {
   pen.setLineDash(dash);
   pen.strokeStyle = color;
   pen.lineWidth = width;
   const inset = width / 2;
-  pen.strokeRect(cell.x + inset, cell.y + inset, Math.max(cell.width - width - 1, 1), Math.max(cell.height - width - 1, 1));
+  pen.strokeRect(
+    cell.x + inset,
+    cell.y + inset,
+    Math.max(cell.width - width - 1, 1),
+    Math.max(cell.height - width - 1, 1),
+  );
 }
 
 function fits(pen: CanvasRenderingContext2D, text: string, width: number): string {

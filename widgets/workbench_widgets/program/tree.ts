@@ -18,8 +18,10 @@ export function treeOf(document: ProgramDocument, grouping: Grouping): TreeNode 
       at = next;
     }
     // Inside its module a weight needs its last name only.
-    const module = grouping === "module" && leaf.row >= 0 ? `${document.part_module.get(leaf.row)}.` : "";
-    const name = module && leaf.name.startsWith(module) ? leaf.name.slice(module.length) : leaf.name;
+    const module =
+      grouping === "module" && leaf.row >= 0 ? `${document.part_module.get(leaf.row)}.` : "";
+    const name =
+      module && leaf.name.startsWith(module) ? leaf.name.slice(module.length) : leaf.name;
     at.children.push({ ...leaf, name, parent: at });
   }
   total(root);
@@ -72,7 +74,8 @@ function operatorPath(document: ProgramDocument, node: TreeNode): string[] {
 }
 
 function total(node: TreeNode): number {
-  if (node.children.length) node.bytes = node.children.reduce((sum, child) => sum + total(child), 0);
+  if (node.children.length)
+    node.bytes = node.children.reduce((sum, child) => sum + total(child), 0);
   return node.bytes;
 }
 

@@ -22,7 +22,11 @@ export function squarify(sizes: readonly number[], box: Box): Box[] {
     // The row's largest is its first, its smallest the last: sizes descend.
     while (end < sizes.length) {
       const more = total + sizes[end]!;
-      if (worst(sizes[start]!, sizes[end]!, more, side, scale) > worst(sizes[start]!, sizes[end - 1]!, total, side, scale)) break;
+      if (
+        worst(sizes[start]!, sizes[end]!, more, side, scale) >
+        worst(sizes[start]!, sizes[end - 1]!, total, side, scale)
+      )
+        break;
       total = more;
       end += 1;
     }
@@ -97,8 +101,13 @@ export function layOut(root: TreeNode, box: Box): Cell[] {
       width: Math.max(0, at.width - 2 * pad),
       height: Math.max(0, at.height - head - (head ? pad : 2 * pad)),
     };
-    const children = node.children.filter((child) => child.bytes > 0).sort((a, b) => b.bytes - a.bytes);
-    const boxes = squarify(children.map((child) => child.bytes), inner);
+    const children = node.children
+      .filter((child) => child.bytes > 0)
+      .sort((a, b) => b.bytes - a.bytes);
+    const boxes = squarify(
+      children.map((child) => child.bytes),
+      inner,
+    );
     children.forEach((child, index) => place(child, boxes[index]!, depth + 1));
   };
   place(root, box, 0);
@@ -109,7 +118,8 @@ export function layOut(root: TreeNode, box: Box): Cell[] {
 export function cellAt(cells: readonly Cell[], x: number, y: number): Cell | null {
   for (let at = cells.length - 1; at >= 0; at--) {
     const cell = cells[at]!;
-    if (x >= cell.x && x < cell.x + cell.width && y >= cell.y && y < cell.y + cell.height) return cell;
+    if (x >= cell.x && x < cell.x + cell.width && y >= cell.y && y < cell.y + cell.height)
+      return cell;
   }
   return null;
 }

@@ -1,5 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { ProgramDelegateDocument, ProgramDocument, ProgramMethodDocument } from "../contract.ts";
+import type {
+  ProgramDelegateDocument,
+  ProgramDocument,
+  ProgramMethodDocument,
+} from "../contract.ts";
 import { MockHost } from "../shared/mock_host.ts";
 import { StringColumn } from "../shared/unpack.ts";
 import { leaves, nodeOf, pathTo, treeOf } from "./tree.ts";
@@ -38,7 +42,17 @@ function program(): ProgramDocument {
     size: 1000,
     saved: 250,
     duplicates: 1,
-    methods: [{ name: "forward", instructions: 3, values: 5, delegates: 1, inputs: "", outputs: "", arena_bytes: 64 }],
+    methods: [
+      {
+        name: "forward",
+        instructions: 3,
+        values: 5,
+        delegates: 1,
+        inputs: "",
+        outputs: "",
+        arena_bytes: 64,
+      },
+    ],
     part_name: strings(column(0)),
     part_kind: strings(column(1)),
     part_parent: Int32Array.from(column<number>(2)),
@@ -48,7 +62,9 @@ function program(): ProgramDocument {
     part_same: Int32Array.from(column<number>(7)),
     part_operator: strings(column(5)),
     part_module: strings(column(4)),
-    part_index: Int32Array.from(PARTS.map((part) => (part[1] === "constant" ? 1 : part[1] === "delegate" ? 0 : -1))),
+    part_index: Int32Array.from(
+      PARTS.map((part) => (part[1] === "constant" ? 1 : part[1] === "delegate" ? 0 : -1)),
+    ),
     part_uses: Int32Array.from(PARTS.map((part) => part[6].length)),
     part_handle_start: handles.start,
     part_handles: handles.values,
@@ -132,28 +148,36 @@ function boxes(seed: number): { sizes: number[]; box: Box } {
   let state = seed * 7919 + 1;
   const draw = () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32;
   const sizes = Array.from({ length: 1 + Math.floor(draw() * 90) }, () => 1 / (draw() + 1e-3));
-  return { sizes: sizes.sort((a, b) => b - a), box: { x: 3, y: 5, width: 20 + draw() * 900, height: 20 + draw() * 600 } };
+  return {
+    sizes: sizes.sort((a, b) => b - a),
+    box: { x: 3, y: 5, width: 20 + draw() * 900, height: 20 + draw() * 600 },
+  };
 }
 
 describe("squarify", () => {
-  it.each(Array.from({ length: 25 }, (_, seed) => seed))("fills the box in proportion, without overlaps (%i)", (seed) => {
-    const { sizes, box } = boxes(seed);
-    const found = squarify(sizes, box);
-    const scale = (box.width * box.height) / sizes.reduce((sum, size) => sum + size, 0);
-    expect(found.length).toBe(sizes.length);
-    found.forEach((cell, at) => {
-      expect(cell.width * cell.height).toBeCloseTo(sizes[at]! * scale, 3);
-      expect(cell.x).toBeGreaterThanOrEqual(box.x - 1e-6);
-      expect(cell.y).toBeGreaterThanOrEqual(box.y - 1e-6);
-      expect(cell.x + cell.width).toBeLessThanOrEqual(box.x + box.width + 1e-6);
-      expect(cell.y + cell.height).toBeLessThanOrEqual(box.y + box.height + 1e-6);
-      for (const other of found.slice(0, at)) {
-        const wide = Math.min(cell.x + cell.width, other.x + other.width) - Math.max(cell.x, other.x);
-        const high = Math.min(cell.y + cell.height, other.y + other.height) - Math.max(cell.y, other.y);
-        expect(Math.min(wide, high)).toBeLessThan(1e-6);
-      }
-    });
-  });
+  it.each(Array.from({ length: 25 }, (_, seed) => seed))(
+    "fills the box in proportion, without overlaps (%i)",
+    (seed) => {
+      const { sizes, box } = boxes(seed);
+      const found = squarify(sizes, box);
+      const scale = (box.width * box.height) / sizes.reduce((sum, size) => sum + size, 0);
+      expect(found.length).toBe(sizes.length);
+      found.forEach((cell, at) => {
+        expect(cell.width * cell.height).toBeCloseTo(sizes[at]! * scale, 3);
+        expect(cell.x).toBeGreaterThanOrEqual(box.x - 1e-6);
+        expect(cell.y).toBeGreaterThanOrEqual(box.y - 1e-6);
+        expect(cell.x + cell.width).toBeLessThanOrEqual(box.x + box.width + 1e-6);
+        expect(cell.y + cell.height).toBeLessThanOrEqual(box.y + box.height + 1e-6);
+        for (const other of found.slice(0, at)) {
+          const wide =
+            Math.min(cell.x + cell.width, other.x + other.width) - Math.max(cell.x, other.x);
+          const high =
+            Math.min(cell.y + cell.height, other.y + other.height) - Math.max(cell.y, other.y);
+          expect(Math.min(wide, high)).toBeLessThan(1e-6);
+        }
+      });
+    },
+  );
 
   it("makes squares of equal sizes, and knows what to do with none", () => {
     for (const cell of squarify([1, 1, 1, 1], { x: 0, y: 0, width: 100, height: 100 })) {
@@ -165,24 +189,30 @@ describe("squarify", () => {
 });
 
 describe("trees", () => {
-  it.each(["file", "module", "operator"] as const)("have the bytes of the file whatever they are grouped by: %s", (grouping) => {
-    const tree = treeOf(program(), grouping);
-    expect(tree.bytes).toBe(1000);
-    const found = leaves(tree);
-    expect(found.reduce((sum, leaf) => sum + leaf.bytes, 0)).toBe(1000);
-    expect(found.map((leaf) => leaf.row).sort((a, b) => a - b)).toEqual([4, 5, 6, 7, 8, 10, 11]);
-    for (const leaf of found) {
-      expect(pathTo(leaf)[0]).toBe(tree);
-      expect(nodeOf(tree, leaf.row)).toBe(leaf);
-    }
-  });
+  it.each(["file", "module", "operator"] as const)(
+    "have the bytes of the file whatever they are grouped by: %s",
+    (grouping) => {
+      const tree = treeOf(program(), grouping);
+      expect(tree.bytes).toBe(1000);
+      const found = leaves(tree);
+      expect(found.reduce((sum, leaf) => sum + leaf.bytes, 0)).toBe(1000);
+      expect(found.map((leaf) => leaf.row).sort((a, b) => a - b)).toEqual([4, 5, 6, 7, 8, 10, 11]);
+      for (const leaf of found) {
+        expect(pathTo(leaf)[0]).toBe(tree);
+        expect(nodeOf(tree, leaf.row)).toBe(leaf);
+      }
+    },
+  );
 
   it("group by module with short names, single groups as one", () => {
     const tree = treeOf(program(), "module");
     const net = tree.children.find((child) => child.name === "net")!;
     expect(net.bytes).toBe(850);
     expect(net.children.map((child) => child.name)).toEqual(["body", "head"]);
-    expect(net.children[0]!.children.map((child) => child.children[0]!.name)).toEqual(["weight", "weight"]);
+    expect(net.children[0]!.children.map((child) => child.children[0]!.name)).toEqual([
+      "weight",
+      "weight",
+    ]);
     expect(pathTo(leaves(tree)[0]!).map((node) => node.name)).toContain("file format");
   });
 });
@@ -233,7 +263,11 @@ describe("the view", () => {
 
   async function open() {
     const host = new MockHost(
-      { "program:": program(), "program_method:forward": code(), "program_delegate:forward/0": inside() },
+      {
+        "program:": program(),
+        "program_method:forward": code(),
+        "program_delegate:forward/0": inside(),
+      },
       { methods: ["forward"], method: "forward" },
     );
     const root = document.createElement("div");
@@ -245,9 +279,14 @@ describe("the view", () => {
   }
 
   const tab = (root: HTMLElement, name: string) =>
-    [...root.querySelectorAll<HTMLButtonElement>("[role=tab]")].find((item) => item.textContent!.startsWith(name))!;
+    [...root.querySelectorAll<HTMLButtonElement>("[role=tab]")].find((item) =>
+      item.textContent!.startsWith(name),
+    )!;
   const rows = (root: Element) => [...root.querySelectorAll<HTMLElement>("tbody tr[data-row]")];
-  const chosen = (root: Element) => rows(root).filter((row) => row.getAttribute("aria-selected") === "true").map((row) => Number(row.dataset.row));
+  const chosen = (root: Element) =>
+    rows(root)
+      .filter((row) => row.getAttribute("aria-selected") === "true")
+      .map((row) => Number(row.dataset.row));
 
   it("selects a node by its instruction, and the constant it reads is described", async () => {
     const { host, root } = await open();
@@ -287,7 +326,9 @@ describe("the view", () => {
     rows(root)[0]!.click();
     await wait();
     await wait();
-    expect(root.querySelector(".wb-program-inside .wb-error")!.textContent).toContain("there is no such thing");
+    expect(root.querySelector(".wb-program-inside .wb-error")!.textContent).toContain(
+      "there is no such thing",
+    );
   });
 
   it("finds parts and says how many bytes they are", async () => {
@@ -296,15 +337,23 @@ describe("the view", () => {
     field.value = "WEIGHT";
     field.dispatchEvent(new Event("input"));
     expect(root.querySelector(".wb-program-foot")!.textContent).toContain("2 parts found, 650 B");
-    expect(root.querySelector(".wb-program-foot")!.textContent).toContain("1 repeated, 250 B could be saved");
+    expect(root.querySelector(".wb-program-foot")!.textContent).toContain(
+      "1 repeated, 250 B could be saved",
+    );
   });
 
   it("has the table of all parts behind the map; what is chosen there lights its users", async () => {
     const { host, root } = await open();
-    root.querySelector<HTMLButtonElement>("[aria-label='The parts of the file as a table (T)']")!.click();
+    root
+      .querySelector<HTMLButtonElement>("[aria-label='The parts of the file as a table (T)']")!
+      .click();
     const table = root.querySelector("[aria-label='Parts of the file']")!;
     // By bytes, the largest first.
-    expect(rows(table).slice(0, 4).map((row) => Number(row.dataset.row))).toEqual([0, 2, 6, 7]);
+    expect(
+      rows(table)
+        .slice(0, 4)
+        .map((row) => Number(row.dataset.row)),
+    ).toEqual([0, 2, 6, 7]);
     rows(table)[2]!.click();
     expect(host.selection.get().handles).toEqual([1]);
     expect(root.querySelector(".wb-program-part")!.textContent).toContain("0 convolution");

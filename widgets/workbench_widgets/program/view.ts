@@ -4,29 +4,33 @@ import "./view.css";
 import type { Picked, ProgramDocument, ProgramMethodDocument } from "../contract.ts";
 import { h, on } from "../shared/dom.ts";
 import { clearError, showError } from "../shared/errors.ts";
-import { bytes, count, percent } from "../shared/format.ts";
+import { bytes, count } from "../shared/format.ts";
 import { matches, type Host } from "../shared/host.ts";
-import { hatchCss } from "../shared/palette.ts";
 import { widget, type Mounted } from "../shared/render.ts";
 import { HandleIndex } from "../shared/selection.ts";
 import { makeSplit, type Split } from "../shared/split.ts";
 import { Table } from "../shared/table.ts";
 import { group, select, setOptions, spacer, toggle, toolbar } from "../shared/toolbar.ts";
 import { facts, makeTooltip, type Tooltip } from "../shared/tooltip.ts";
-import { LOOKS, TreeMap } from "./map.ts";
+import { aboutPart, legend, partDetails } from "./details.ts";
+import { Inside } from "./inside.ts";
+import { TreeMap } from "./map.ts";
 import {
   delegateColumns,
-  delegateDetails,
   instructionColumns,
   operatorColumns,
   partColumns,
-  stepColumns,
   valueColumns,
 } from "./panes.ts";
 import { leaves, treeOf, type Grouping } from "./tree.ts";
 import type { TreeNode } from "./treemap.ts";
 
-const TABS = { instructions: "Instructions", values: "Values", operators: "Operators", delegates: "Delegates" } as const;
+const TABS = {
+  instructions: "Instructions",
+  values: "Values",
+  operators: "Operators",
+  delegates: "Delegates",
+} as const;
 type Tab = keyof typeof TABS;
 const NARROW = 720;
 
@@ -59,10 +63,15 @@ class ProgramView implements ProgramHandle {
   private tab: Tab = "instructions";
   private document: ProgramDocument | null = null;
   private code: ProgramMethodDocument | null = null;
-  private index: { parts: HandleIndex; rows: HandleIndex; operators: HandleIndex; delegates: HandleIndex } | null = null;
+  private index: {
+    parts: HandleIndex;
+    rows: HandleIndex;
+    operators: HandleIndex;
+    delegates: HandleIndex;
+  } | null = null;
   private table: Table | null = null;
   private parts: Table | null = null;
-  private inside: { el: HTMLElement; table: Table | null; index: HandleIndex | null; key: string } | null = null;
+  private inside: Inside | null = null;
   /** The part that was picked here: what shares its handles lights up, but it is the one described. */
   private part = -1;
   private pickedHere = false;
@@ -73,7 +82,11 @@ class ProgramView implements ProgramHandle {
     this.methods = select("Method", [], method, (name) => void this.load(name));
     this.grouping = select(
       "What the map is grouped by",
-      [{ value: "file", text: "file" }, { value: "module", text: "module" }, { value: "operator", text: "operator" }],
+      [
+        { value: "file", text: "file" },
+        { value: "module", text: "module" },
+        { value: "operator", text: "operator" },
+      ],
       "file",
       () => this.drawMap(),
     );
@@ -84,9 +97,25 @@ class ProgramView implements ProgramHandle {
       oninput: () => this.find(),
       onkeydown: (event: KeyboardEvent) => event.stopPropagation(),
     });
-    this.tableToggle = toggle("Table", "The parts of the file as a table (T)", false, (shown) => this.toggleParts(shown));
-    const bar = toolbar("Program", this.methods, group("group by", this.grouping), this.search, spacer(), this.tableToggle);
-    this.frame = h("div.wb-frame.wb-program", {}, bar, this.notes, h("div.wb-body", {}, this.split.el), this.foot);
+    this.tableToggle = toggle("Table", "The parts of the file as a table (T)", false, (shown) =>
+      this.toggleParts(shown),
+    );
+    const bar = toolbar(
+      "Program",
+      this.methods,
+      group("group by", this.grouping),
+      this.search,
+      spacer(),
+      this.tableToggle,
+    );
+    this.frame = h(
+      "div.wb-frame.wb-program",
+      {},
+      bar,
+      this.notes,
+      h("div.wb-body", {}, this.split.el),
+      this.foot,
+    );
     el.append(this.frame);
     this.tooltip = makeTooltip(this.frame);
     this.map = new TreeMap(this.split.first, {
@@ -95,16 +124,25 @@ class ProgramView implements ProgramHandle {
     });
     this.split.first.append(this.details);
     this.split.second.append(this.tabs, this.pane);
-    const observer = new ResizeObserver(() => this.split.setStacked(this.frame.clientWidth < NARROW));
+    const observer = new ResizeObserver(() =>
+      this.split.setStacked(this.frame.clientWidth < NARROW),
+    );
     observer.observe(this.frame);
     this.ends.push(
       () => observer.disconnect(),
       host.selection.subscribe((picked) => this.selected(picked)),
       host.onChange((kinds) => {
-        if (matches(kinds, "program") || matches(kinds, "program_method")) void this.load(this.method);
+        if (matches(kinds, "program") || matches(kinds, "program_method"))
+          void this.load(this.method);
       }),
       on(this.frame, "keydown", (event) => {
-        if (event.key !== "t" || event.ctrlKey || event.metaKey || event.target instanceof HTMLInputElement) return;
+        if (
+          event.key !== "t" ||
+          event.ctrlKey ||
+          event.metaKey ||
+          event.target instanceof HTMLInputElement
+        )
+          return;
         this.tableToggle.click();
         event.stopPropagation();
       }),
@@ -114,7 +152,10 @@ class ProgramView implements ProgramHandle {
   async load(method: string): Promise<void> {
     this.method = method;
     try {
-      const [document, code] = await Promise.all([this.host.document("program", ""), this.host.document("program_method", method)]);
+      const [document, code] = await Promise.all([
+        this.host.document("program", ""),
+        this.host.document("program_method", method),
+      ]);
       if (this.method !== method) return;
       this.take(document, code);
       clearError(this.notes);
@@ -148,7 +189,11 @@ class ProgramView implements ProgramHandle {
       operators: new HandleIndex(document.operator_handle_start, document.operator_handles),
       delegates: new HandleIndex(document.delegate_handle_start, document.delegate_handles),
     };
-    setOptions(this.methods, document.methods.map((item) => ({ value: item.name, text: item.name })), code.method);
+    setOptions(
+      this.methods,
+      document.methods.map((item) => ({ value: item.name, text: item.name })),
+      code.method,
+    );
     this.methods.hidden = document.methods.length < 2;
     this.drawTabs();
     this.drawMap();
@@ -161,7 +206,10 @@ class ProgramView implements ProgramHandle {
   private drawMap(): void {
     const document = this.document;
     if (!document) return;
-    this.map.show(treeOf(document, this.grouping.value as Grouping), (row) => row >= 0 && document.part_same[row]! >= 0);
+    this.map.show(
+      treeOf(document, this.grouping.value as Grouping),
+      (row) => row >= 0 && document.part_same[row]! >= 0,
+    );
     this.parts?.update({ columns: partColumns(document), rows: document.part_name.length });
     this.find();
     this.light();
@@ -175,12 +223,22 @@ class ProgramView implements ProgramHandle {
       this.footer();
       return;
     }
-    const columns = [document.part_name, document.part_kind, document.part_detail, document.part_operator, document.part_module];
+    const columns = [
+      document.part_name,
+      document.part_kind,
+      document.part_detail,
+      document.part_operator,
+      document.part_module,
+    ];
     const found = new Set<number>();
     let size = 0;
     const parents = new Set(document.part_parent);
     for (let row = 0; row < document.part_name.length; row++) {
-      if (parents.has(row) || !columns.some((column) => column.get(row).toLowerCase().includes(needle))) continue;
+      if (
+        parents.has(row) ||
+        !columns.some((column) => column.get(row).toLowerCase().includes(needle))
+      )
+        continue;
       found.add(row);
       size += document.part_bytes[row]!;
     }
@@ -193,30 +251,18 @@ class ProgramView implements ProgramHandle {
       this.tooltip.hide();
       return;
     }
-    this.tooltip.show(event.clientX, event.clientY, h("div", {}, h("strong", {}, node.name), facts(this.about(node))));
-  }
-
-  private about(node: TreeNode): [string, string | Node | null][] {
-    const document = this.document!;
-    const row = node.row;
-    const inside = node.children.length ? `${count(leaves(node).length)} parts` : null;
-    const size = `${bytes(node.bytes)} (${count(node.bytes)} B), ${percent(node.bytes / document.size)} of the file`;
-    if (row < 0) return [["bytes", size], ["inside", inside]];
-    return [
-      ["kind", document.part_kind.get(row)],
-      ["bytes", size],
-      ["at byte", count(document.part_start[row]!)],
-      ["inside", inside],
-      ["detail", document.part_detail.get(row)],
-      ["module", document.part_module.get(row)],
-      ["used by", document.part_operator.get(row) ? `${document.part_operator.get(row)}, ${document.part_uses[row] === 1 ? "once" : `${count(document.part_uses[row]!)} times`}` : null],
-    ];
+    this.tooltip.show(
+      event.clientX,
+      event.clientY,
+      h("div", {}, h("strong", {}, node.name), facts(aboutPart(this.document, node))),
+    );
   }
 
   private pickPart(node: TreeNode, extend: boolean): void {
     const { document, index } = this;
     if (!document || !index) return;
-    const rows = node.row >= 0 && !node.children.length ? [node.row] : leaves(node).map((leaf) => leaf.row);
+    const rows =
+      node.row >= 0 && !node.children.length ? [node.row] : leaves(node).map((leaf) => leaf.row);
     this.part = node.row;
     this.describe(node);
     const handles = rows.flatMap((row) => index.parts.handles(row));
@@ -225,24 +271,20 @@ class ProgramView implements ProgramHandle {
   }
 
   private describe(node: TreeNode | null): void {
-    const document = this.document;
+    const { document, code, index } = this;
     this.details.hidden = !node;
-    if (!node || !document) return;
-    const same = node.row >= 0 ? document.part_same[node.row]! : -1;
-    const others: number[] = [];
-    if (same >= 0) document.part_same.forEach((item, row) => item === same && row !== node.row && others.push(row));
-    const twins = others.length
-      ? h("span", {}, ...others.slice(0, 6).flatMap((row, at) => [at ? ", " : "", this.link(document.part_name.get(row), () => this.goPart(row))]), `: ${bytes(node.bytes * others.length)} could be saved`)
-      : null;
-    const users = node.row >= 0 && this.index && this.code ? this.index.rows.find(this.index.parts.handles(node.row)) : [];
-    const steps = users.length
-      ? h("span", {}, ...users.slice(0, 8).flatMap((row, at) => [at ? ", " : "", this.link(`${this.code!.index[row]} ${short(this.code!.name.get(row))}`, () => this.goInstruction(row))]), users.length > 8 ? ` and ${count(users.length - 8)} more` : "")
-      : null;
-    this.details.replaceChildren(h("h4", {}, node.name), facts([...this.about(node), ["instructions", steps], ["same content as", twins]]));
-  }
-
-  private link(text: string, action: () => void): HTMLElement {
-    return h("button.wb-program-link", { type: "button", onclick: action }, text);
+    if (!node || !document || !code || !index) return;
+    const users = node.row >= 0 ? index.rows.find(index.parts.handles(node.row)) : [];
+    this.details.replaceChildren(
+      ...partDetails(
+        document,
+        code,
+        node,
+        users,
+        (row) => this.goPart(row),
+        (row) => this.goInstruction(row),
+      ),
+    );
   }
 
   private goPart(row: number): void {
@@ -269,7 +311,14 @@ class ProgramView implements ProgramHandle {
       rows: document.part_name.length,
       sort: { column: "bytes", descending: true },
       onPick: (row, extend) => {
-        const node = { name: document.part_name.get(row), kind: document.part_kind.get(row), bytes: document.part_bytes[row]!, row, children: [], parent: null };
+        const node = {
+          name: document.part_name.get(row),
+          kind: document.part_kind.get(row),
+          bytes: document.part_bytes[row]!,
+          row,
+          children: [],
+          parent: null,
+        };
         this.pickPart(node, extend);
       },
     });
@@ -343,7 +392,12 @@ class ProgramView implements ProgramHandle {
           label: "Operators",
           columns: operatorColumns(document),
           rows: document.operator_name.length,
-          onPick: (row, extend) => this.pickHandles(this.index!.operators.handles(row), extend, document.operator_method.get(row)),
+          onPick: (row, extend) =>
+            this.pickHandles(
+              this.index!.operators.handles(row),
+              extend,
+              document.operator_method.get(row),
+            ),
         }),
       delegates: () =>
         new Table({
@@ -351,8 +405,12 @@ class ProgramView implements ProgramHandle {
           columns: delegateColumns(document),
           rows: document.delegate_backend.length,
           onPick: (row, extend) => {
-            this.pickHandles(this.index!.delegates.handles(row), extend, document.delegate_method.get(row));
-            void this.openDelegate(row);
+            this.pickHandles(
+              this.index!.delegates.handles(row),
+              extend,
+              document.delegate_method.get(row),
+            );
+            this.openDelegate(row);
           },
         }),
     };
@@ -365,7 +423,12 @@ class ProgramView implements ProgramHandle {
   private pickRow(row: number, extend: boolean): void {
     const node = this.code!.node.get(row);
     this.part = -1;
-    this.pickHandles(this.index!.rows.handles(row), extend, this.method, extend ? null : node || null);
+    this.pickHandles(
+      this.index!.rows.handles(row),
+      extend,
+      this.method,
+      extend ? null : node || null,
+    );
     this.table?.select([row]);
     if (this.code!.delegate[row]! >= 0 && this.inside) this.openDelegateOf(row);
   }
@@ -374,13 +437,19 @@ class ProgramView implements ProgramHandle {
     const code = this.code!;
     const uses = [...code.uses.subarray(code.use_start[row]!, code.use_start[row + 1]!)];
     this.part = code.value_part[row]! > 0 ? this.partOf("constant", code.value_part[row]!) : -1;
-    this.pickHandles(uses.flatMap((use) => this.index!.rows.handles(use)), extend, this.method);
+    this.pickHandles(
+      uses.flatMap((use) => this.index!.rows.handles(use)),
+      extend,
+      this.method,
+    );
     this.table?.select([row], false);
   }
 
   private partOf(kind: string, number: number): number {
     const document = this.document!;
-    return document.part_index.findIndex((item, row) => item === number && document.part_kind.get(row) === kind);
+    return document.part_index.findIndex(
+      (item, row) => item === number && document.part_kind.get(row) === kind,
+    );
   }
 
   private openBlob(number: number): void {
@@ -388,60 +457,46 @@ class ProgramView implements ProgramHandle {
     if (row < 0) return;
     if (this.tab !== "delegates") this.openTab("delegates");
     this.table?.select([row]);
-    void this.openDelegate(row);
+    this.openDelegate(row);
   }
 
   private openDelegateOf(row: number): void {
     const document = this.document!;
     const number = this.code!.delegate[row]!;
-    const at = document.delegate_index.findIndex((item, other) => item === number && document.delegate_method.get(other) === this.method);
+    const at = document.delegate_index.findIndex(
+      (item, other) => item === number && document.delegate_method.get(other) === this.method,
+    );
     if (number < 0 || at < 0) return;
     if (this.tab !== "delegates") this.openTab("delegates");
     this.table?.select([at]);
-    void this.openDelegate(at);
+    this.openDelegate(at);
   }
 
-  private async openDelegate(row: number): Promise<void> {
+  private openDelegate(row: number): void {
     const document = this.document!;
     const key = `${document.delegate_method.get(row)}/${document.delegate_index[row]}`;
     if (this.inside?.key === key) return;
     this.closeInside();
-    const el = h("div.wb-program-inside", { "aria-label": "Inside of the delegate" }, h("p.wb-busy", {}, "Opening…"));
-    this.inside = { el, table: null, index: null, key };
-    this.pane.append(el);
-    try {
-      const found = await this.host.document("program_delegate", key);
-      if (this.inside?.key !== key) return;
-      const index = new HandleIndex(found.step_handle_start, found.step_handles);
-      const table = found.step_name.length
-        ? new Table({
-            label: `Steps of ${found.backend} ${found.index}`,
-            columns: stepColumns(found),
-            rows: found.step_name.length,
-            filter: found.step_name.length > 12,
-            onPick: (step, extend) => {
-              this.pickHandles(index.handles(step), extend, found.method, found.step_node.get(step) || null);
-              table?.select([step], false);
-            },
-          })
-        : null;
-      this.inside = { el, table, index, key };
-      el.replaceChildren(...(table ? [table.el] : []), delegateDetails(found));
-    } catch (error) {
-      if (this.inside?.key === key) el.replaceChildren();
-      showError(el, error);
-    }
+    this.inside = new Inside(key);
+    this.pane.append(this.inside.el);
+    void this.inside.open(this.host, (handles, extend, method, node) =>
+      this.pickHandles(handles, extend, method, node),
+    );
   }
 
   private closeInside(): void {
-    this.inside?.table?.destroy();
-    this.inside?.el.remove();
+    this.inside?.destroy();
     this.inside = null;
   }
 
   // ---- selection -------------------------------------------------------------------------------------------
 
-  private pickHandles(handles: readonly number[], extend: boolean, method: string, node: string | null = null): void {
+  private pickHandles(
+    handles: readonly number[],
+    extend: boolean,
+    method: string,
+    node: string | null = null,
+  ): void {
     const known = extend ? this.host.selection.get().handles : [];
     this.choose([...known, ...handles], node, method);
   }
@@ -473,11 +528,15 @@ class ProgramView implements ProgramHandle {
     const rows: Record<Tab, number[]> = {
       instructions: own ? index.rows.find(picked.handles) : [],
       values: this.valuesOf(own ? index.rows.find(picked.handles) : []),
-      operators: index.operators.find(picked.handles).filter((row) => document.operator_method.get(row) === picked.method),
-      delegates: index.delegates.find(picked.handles).filter((row) => document.delegate_method.get(row) === picked.method),
+      operators: index.operators
+        .find(picked.handles)
+        .filter((row) => document.operator_method.get(row) === picked.method),
+      delegates: index.delegates
+        .find(picked.handles)
+        .filter((row) => document.delegate_method.get(row) === picked.method),
     };
     this.table?.select(rows[this.tab]);
-    if (this.inside?.index) this.inside.table?.select(own ? this.inside.index.find(picked.handles) : []);
+    this.inside?.light(own ? picked.handles : []);
     if (this.part < 0) this.describe(this.single(parts));
   }
 
@@ -503,30 +562,28 @@ class ProgramView implements ProgramHandle {
     const data = [...parts].filter((row) => document.part_kind.get(row) !== "section");
     if (data.length !== 1) return null;
     const row = data[0]!;
-    return { name: document.part_name.get(row), kind: document.part_kind.get(row), bytes: document.part_bytes[row]!, row, children: [], parent: null };
+    return {
+      name: document.part_name.get(row),
+      kind: document.part_kind.get(row),
+      bytes: document.part_bytes[row]!,
+      row,
+      children: [],
+      parent: null,
+    };
   }
 
   private footer(found = ""): void {
     const document = this.document;
     if (!document) return;
-    const kinds = [...new Set(Array.from({ length: document.part_kind.length }, (_, row) => document.part_kind.get(row)))];
-    const names = new Map(kinds.filter((kind) => LOOKS[kind] && kind !== "flatbuffer").map((kind) => [LOOKS[kind]!.name, LOOKS[kind]!]));
-    const legend = [...names.values()].map((look) => {
-      const image = look.hatch === "none" ? "" : `background-image:${hatchCss(look.hatch, "rgb(255 255 255 / 60%)")};`;
-      return h("span", {}, h("span.wb-swatch", { style: `background-color:${look.color};${image}` }), look.name);
-    });
-    const repeated = document.saved
-      ? h("strong", {}, h("span.wb-swatch", { style: "background-color:#D55E00" }), `${count(document.duplicates)} repeated, ${bytes(document.saved)} could be saved`)
-      : h("span.wb-muted", {}, "no data is stored twice");
-    this.foot.replaceChildren(h("strong", {}, `${bytes(document.size)} (${count(document.size)} B)`), ...legend, repeated, found ? h("span", { role: "status" }, found) : "");
+    this.foot.replaceChildren(...legend(document, found));
   }
 }
 
-function short(operator: string): string {
-  return operator.split("::").at(-1)!.split(".")[0]!;
-}
-
-export async function mount(host: Host, el: HTMLElement, options: ProgramOptions = {}): Promise<ProgramHandle> {
+export async function mount(
+  host: Host,
+  el: HTMLElement,
+  options: ProgramOptions = {},
+): Promise<ProgramHandle> {
   const view = new ProgramView(host, el, options.method ?? host.about.method);
   await view.load(options.method ?? host.about.method);
   return view;
