@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +26,17 @@ KNOWN_NOISE = {
         " a busy kernel answers ends that"
     ),
 }
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What there is at a moment: bytes of the page's heap, comms, Python widgets, elements."""
+
+    heap: int
+    comms: int
+    widgets: int
+    elements: int
+
 
 _CURRENT = "const panel = jupyterapp.shell.currentWidget;"
 
@@ -298,6 +310,22 @@ class Lab:
             return int(next(one["value"] for one in metrics if one["name"] == "JSHeapUsedSize"))
         finally:
             client.detach()
+
+    def rerendered(self, times: int) -> Kept:
+        """Run the first cell so many times; what page and kernel hold then."""
+        for _ in range(times):
+            self.run()
+        self.view()
+        self.page.wait_for_timeout(500)
+        models = self.page.evaluate(
+            """async () => {
+                 const {kernel} = jupyterapp.shell.currentWidget.sessionContext.session;
+                 return kernel._comms.size;
+               }"""
+        )
+        widgets = self.kernel.value("len(__import__('ipywidgets').widgets.widget._instances)")
+        nodes = self.page.evaluate("document.querySelectorAll('*').length")
+        return Kept(self.heap(), models, widgets, nodes)
 
     def until(self, holds: Callable[[], Any], what: str, timeout: float = 10) -> Any:
         """Wait until something holds; its value."""

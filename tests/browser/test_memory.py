@@ -14,10 +14,11 @@ _RECT = """(root, name) => {
   const row = rows.find((row) => document.name.get(row) === name);
   const frame = chart.frame(), places = root.wbView.places();
   const at = chart.viewport.canvas.getBoundingClientRect();
-  const left = frame.x(document.first[row]), right = frame.x(document.last[row] + 1);
+  const left = frame.x(document.first[row]);
+  const right = frame.x(document.last[row] + 1);
   const bottom = frame.y(places.offset[row]);
   const top = frame.y(places.offset[row] + document.bytes[row]);
-  return {x: at.left + left, y: at.top + top, width: right - left, height: bottom - top, perByte: frame.perByte};
+  return {x: at.left + left, y: at.top + top, width: right - left, height: bottom - top};
 }"""
 
 
