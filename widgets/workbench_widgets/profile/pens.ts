@@ -7,11 +7,12 @@ export function outline(
   left: number,
   top: number,
   width: number,
+  height: number,
   line: number,
 ): void {
   pen.strokeStyle = colour;
   pen.lineWidth = line;
-  pen.strokeRect(left + line / 2, top + 1 + line / 2, Math.max(width - line, 1), LANE - 3 - line);
+  pen.strokeRect(left + line / 2, top + 1 + line / 2, Math.max(width - line, 1), height - line);
   pen.lineWidth = 1;
 }
 

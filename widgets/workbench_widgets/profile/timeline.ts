@@ -336,9 +336,9 @@ export class Timeline {
       pen.fillStyle = theme.text;
       pen.fillRect(left, top + LANE - 4, width, 2);
     }
-    if (this.isSelected(span)) outline(pen, theme.text, left, top, width, 2);
-    else if (same(this.hovered, place)) outline(pen, theme.text, left, top, width, 1);
-    if (same(this.cursor, place)) outline(pen, theme.accent, left, top, width, 2);
+    if (this.isSelected(span)) outline(pen, theme.text, left, top, width, LANE - 3, 2);
+    else if (same(this.hovered, place)) outline(pen, theme.text, left, top, width, LANE - 3, 1);
+    if (same(this.cursor, place)) outline(pen, theme.accent, left, top, width, LANE - 3, 2);
     if (width > 26) {
       pen.fillStyle = plain
         ? theme.text
