@@ -13,25 +13,12 @@ import { Table } from "../shared/table.ts";
 import { group, select, setOptions, spacer, toggle, toolbar } from "../shared/toolbar.ts";
 import { facts, makeTooltip, type Tooltip } from "../shared/tooltip.ts";
 import { aboutPart, legend, partDetails } from "./details.ts";
-import { Inside } from "./inside.ts";
 import { TreeMap } from "./map.ts";
-import {
-  delegateColumns,
-  instructionColumns,
-  operatorColumns,
-  partColumns,
-  valueColumns,
-} from "./panes.ts";
+import { partColumns } from "./panes.ts";
+import { Tables, type Chosen, type Indices } from "./tables.ts";
 import { leaves, treeOf, type Grouping } from "./tree.ts";
 import type { TreeNode } from "./treemap.ts";
 
-const TABS = {
-  instructions: "Instructions",
-  values: "Values",
-  operators: "Operators",
-  delegates: "Delegates",
-} as const;
-type Tab = keyof typeof TABS;
 const NARROW = 720;
 
 export interface ProgramOptions {
@@ -49,8 +36,7 @@ class ProgramView implements ProgramHandle {
   private readonly notes = h("div.wb-program-notes");
   private readonly split: Split = makeSplit("Map and tables", 0.52);
   private readonly details = h("div.wb-program-part", { role: "status", hidden: true });
-  private readonly tabs = h("div.wb-program-tabs", { role: "tablist", "aria-label": "Tables" });
-  private readonly pane = h("div.wb-program-pane", { role: "tabpanel" });
+  private readonly tables: Tables;
   private readonly foot = h("div.wb-program-foot");
   private readonly methods;
   private readonly grouping;
@@ -60,18 +46,10 @@ class ProgramView implements ProgramHandle {
   private readonly tooltip: Tooltip;
   private readonly ends: (() => void)[] = [];
   private method: string;
-  private tab: Tab = "instructions";
   private document: ProgramDocument | null = null;
   private code: ProgramMethodDocument | null = null;
-  private index: {
-    parts: HandleIndex;
-    rows: HandleIndex;
-    operators: HandleIndex;
-    delegates: HandleIndex;
-  } | null = null;
-  private table: Table | null = null;
+  private index: Indices | null = null;
   private parts: Table | null = null;
-  private inside: Inside | null = null;
   /** The part that was picked here: what shares its handles lights up, but it is the one described. */
   private part = -1;
   private pickedHere = false;
@@ -123,7 +101,8 @@ class ProgramView implements ProgramHandle {
       pick: (node, extend) => this.pickPart(node, extend),
     });
     this.split.first.append(this.details);
-    this.split.second.append(this.tabs, this.pane);
+    this.tables = new Tables(host, (handles, extend, by) => this.pickHandles(handles, extend, by));
+    this.split.second.append(this.tables.tabs, this.tables.pane);
     const observer = new ResizeObserver(() =>
       this.split.setStacked(this.frame.clientWidth < NARROW),
     );
@@ -170,8 +149,7 @@ class ProgramView implements ProgramHandle {
 
   destroy(): void {
     for (const end of this.ends) end();
-    this.closeInside();
-    this.table?.destroy();
+    this.tables.destroy();
     this.parts?.destroy();
     this.map.destroy();
     this.split.destroy();
@@ -195,9 +173,9 @@ class ProgramView implements ProgramHandle {
       code.method,
     );
     this.methods.hidden = document.methods.length < 2;
-    this.drawTabs();
     this.drawMap();
-    this.openTab(this.tab);
+    this.tables.show(document, code, this.index);
+    this.light();
     this.footer();
   }
 
@@ -267,7 +245,8 @@ class ProgramView implements ProgramHandle {
     this.describe(node);
     const handles = rows.flatMap((row) => index.parts.handles(row));
     this.choose(extend ? [...this.host.selection.get().handles, ...handles] : handles, null);
-    if (node.kind === "delegate" && node.row >= 0) this.openBlob(document.part_index[node.row]!);
+    if (node.kind === "delegate" && node.row >= 0)
+      this.tables.openBlob(document.part_index[node.row]!);
   }
 
   private describe(node: TreeNode | null): void {
@@ -295,8 +274,8 @@ class ProgramView implements ProgramHandle {
   }
 
   private goInstruction(row: number): void {
-    this.openTab("instructions");
-    this.pickRow(row, false);
+    this.tables.open("instructions");
+    this.tables.pickRow(row, false);
   }
 
   private toggleParts(shown: boolean): void {
@@ -326,179 +305,20 @@ class ProgramView implements ProgramHandle {
     this.light();
   }
 
-  // ---- the tables ------------------------------------------------------------------------------------------
-
-  private drawTabs(): void {
-    const document = this.document!;
-    const counts: Record<Tab, number> = {
-      instructions: this.code!.name.length,
-      values: this.code!.value_kind.length,
-      operators: document.operator_name.length,
-      delegates: document.delegate_backend.length,
-    };
-    const names = Object.keys(TABS) as Tab[];
-    this.tabs.replaceChildren(
-      ...names.map((name) =>
-        h(
-          "button.wb-button",
-          {
-            type: "button",
-            role: "tab",
-            "aria-selected": String(name === this.tab),
-            tabindex: name === this.tab ? 0 : -1,
-            disabled: counts[name] === 0,
-            onclick: () => this.openTab(name),
-            onkeydown: (event: KeyboardEvent) => {
-              const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-              if (!by) return;
-              const open = names.filter((item) => counts[item] > 0);
-              const next = open[(open.indexOf(name) + by + open.length) % open.length]!;
-              this.openTab(next);
-              this.tabs.querySelector<HTMLElement>("[aria-selected=true]")?.focus();
-              event.preventDefault();
-              event.stopPropagation();
-            },
-          },
-          `${TABS[name]} ${count(counts[name])}`,
-        ),
-      ),
-    );
-  }
-
-  private openTab(tab: Tab): void {
-    const { document, code } = this;
-    if (!document || !code) return;
-    this.tab = tab;
-    this.closeInside();
-    this.table?.destroy();
-    const made: Record<Tab, () => Table> = {
-      instructions: () =>
-        new Table({
-          label: `Instructions of ${code.method}`,
-          columns: instructionColumns(code),
-          rows: code.name.length,
-          onPick: (row, extend) => this.pickRow(row, extend),
-          onOpen: (row) => this.openDelegateOf(row),
-        }),
-      values: () =>
-        new Table({
-          label: `Values of ${code.method}`,
-          columns: valueColumns(code),
-          rows: code.value_kind.length,
-          onPick: (row, extend) => this.pickValue(row, extend),
-        }),
-      operators: () =>
-        new Table({
-          label: "Operators",
-          columns: operatorColumns(document),
-          rows: document.operator_name.length,
-          onPick: (row, extend) =>
-            this.pickHandles(
-              this.index!.operators.handles(row),
-              extend,
-              document.operator_method.get(row),
-            ),
-        }),
-      delegates: () =>
-        new Table({
-          label: "Delegates",
-          columns: delegateColumns(document),
-          rows: document.delegate_backend.length,
-          onPick: (row, extend) => {
-            this.pickHandles(
-              this.index!.delegates.handles(row),
-              extend,
-              document.delegate_method.get(row),
-            );
-            this.openDelegate(row);
-          },
-        }),
-    };
-    this.table = made[tab]();
-    this.pane.replaceChildren(this.table.el);
-    this.drawTabs();
-    this.light();
-  }
-
-  private pickRow(row: number, extend: boolean): void {
-    const node = this.code!.node.get(row);
-    this.part = -1;
-    this.pickHandles(
-      this.index!.rows.handles(row),
-      extend,
-      this.method,
-      extend ? null : node || null,
-    );
-    this.table?.select([row]);
-    if (this.code!.delegate[row]! >= 0 && this.inside) this.openDelegateOf(row);
-  }
-
-  private pickValue(row: number, extend: boolean): void {
-    const code = this.code!;
-    const uses = [...code.uses.subarray(code.use_start[row]!, code.use_start[row + 1]!)];
-    this.part = code.value_part[row]! > 0 ? this.partOf("constant", code.value_part[row]!) : -1;
-    this.pickHandles(
-      uses.flatMap((use) => this.index!.rows.handles(use)),
-      extend,
-      this.method,
-    );
-    this.table?.select([row], false);
-  }
-
-  private partOf(kind: string, number: number): number {
-    const document = this.document!;
-    return document.part_index.findIndex(
-      (item, row) => item === number && document.part_kind.get(row) === kind,
-    );
-  }
-
-  private openBlob(number: number): void {
-    const row = this.document!.delegate_data.indexOf(number);
-    if (row < 0) return;
-    if (this.tab !== "delegates") this.openTab("delegates");
-    this.table?.select([row]);
-    this.openDelegate(row);
-  }
-
-  private openDelegateOf(row: number): void {
-    const document = this.document!;
-    const number = this.code!.delegate[row]!;
-    const at = document.delegate_index.findIndex(
-      (item, other) => item === number && document.delegate_method.get(other) === this.method,
-    );
-    if (number < 0 || at < 0) return;
-    if (this.tab !== "delegates") this.openTab("delegates");
-    this.table?.select([at]);
-    this.openDelegate(at);
-  }
-
-  private openDelegate(row: number): void {
-    const document = this.document!;
-    const key = `${document.delegate_method.get(row)}/${document.delegate_index[row]}`;
-    if (this.inside?.key === key) return;
-    this.closeInside();
-    this.inside = new Inside(key);
-    this.pane.append(this.inside.el);
-    void this.inside.open(this.host, (handles, extend, method, node) =>
-      this.pickHandles(handles, extend, method, node),
-    );
-  }
-
-  private closeInside(): void {
-    this.inside?.destroy();
-    this.inside = null;
-  }
-
   // ---- selection -------------------------------------------------------------------------------------------
 
-  private pickHandles(
-    handles: readonly number[],
-    extend: boolean,
-    method: string,
-    node: string | null = null,
-  ): void {
+  /** Something was chosen in a table; of a value also the constant that it is. */
+  private pickHandles(handles: readonly number[], extend: boolean, by: Chosen): void {
+    const { document } = this;
+    if (!document) return;
+    this.part =
+      by.constant > 0
+        ? document.part_index.findIndex(
+            (item, row) => item === by.constant && document.part_kind.get(row) === "constant",
+          )
+        : -1;
     const known = extend ? this.host.selection.get().handles : [];
-    this.choose([...known, ...handles], node, method);
+    this.choose([...known, ...handles], extend ? null : by.node, by.method);
   }
 
   private choose(handles: readonly number[], node: string | null, method = this.method): void {
@@ -524,37 +344,8 @@ class ProgramView implements ProgramHandle {
     if (this.part >= 0) parts.add(this.part);
     this.map.select(parts);
     this.parts?.select(parts, !this.pickedHere);
-    const own = picked.method === this.method;
-    const rows: Record<Tab, number[]> = {
-      instructions: own ? index.rows.find(picked.handles) : [],
-      values: this.valuesOf(own ? index.rows.find(picked.handles) : []),
-      operators: index.operators
-        .find(picked.handles)
-        .filter((row) => document.operator_method.get(row) === picked.method),
-      delegates: index.delegates
-        .find(picked.handles)
-        .filter((row) => document.delegate_method.get(row) === picked.method),
-    };
-    this.table?.select(rows[this.tab]);
-    this.inside?.light(own ? picked.handles : []);
+    this.tables.light(picked);
     if (this.part < 0) this.describe(this.single(parts));
-  }
-
-  /** Values that the chosen instructions name. */
-  private valuesOf(rows: readonly number[]): number[] {
-    const code = this.code!;
-    if (this.tab !== "values" || !rows.length) return [];
-    const wanted = new Set(rows);
-    const found: number[] = [];
-    for (let value = 0; value < code.value_kind.length; value++) {
-      for (let at = code.use_start[value]!; at < code.use_start[value + 1]!; at++) {
-        if (wanted.has(code.uses[at]!) && code.value_kind.get(value) === "Tensor") {
-          found.push(value);
-          break;
-        }
-      }
-    }
-    return found;
   }
 
   private single(parts: ReadonlySet<number>): TreeNode | null {
