@@ -1,4 +1,5 @@
-// Lines along the borders of frames: between where the edges outside end and where those inside begin.
+// Lines along the borders of frames: between where the edges outside end and where those inside
+// begin.
 import { OUTSIDE } from "./edges.ts";
 import type { Wiring } from "./picture.ts";
 

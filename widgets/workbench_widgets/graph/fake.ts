@@ -68,7 +68,7 @@ export function fakeDocument(fake: Fake): GraphDocument {
     module_parent: Int32Array.from(modules, ({ path }) => (path ? parentOf(path) : -1)),
     module_name: StringColumn.from(modules.map(({ path }) => path.split(".").pop() ?? "")),
     module_path: StringColumn.from(modules.map(({ path }) => path)),
-    module_type: StringColumn.from(modules.map(({ type }) => type ?? "Module")),
+    module_type: StringColumn.from(modules.map(({ path, type }) => type ?? `Class of ${path}`)),
     module_kind: StringColumn.from(modules.map(({ kind }) => kind ?? "module")),
     module_hash: Uint32Array.from(modules, ({ hash }, index) => hash ?? 1000 + index),
   };

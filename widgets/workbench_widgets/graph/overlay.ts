@@ -99,7 +99,8 @@ export class Overlay {
   fill(box: PictureBox): Fill | null {
     const share = this.share(this.value(box.item));
     if (share === null) return { color: "transparent", ink: null, hatch: "none", share: null };
-    return { color: ramp(share), ink: inkOn(share), hatch: "none", share };
+    const text = formatUnit(this.value(box.item), this.column.unit);
+    return { color: ramp(share), ink: inkOn(share), hatch: "none", share, text };
   }
 }
 

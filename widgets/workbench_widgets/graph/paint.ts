@@ -13,6 +13,8 @@ export interface Fill {
   readonly color: string;
   readonly ink: string | null;
   readonly hatch: Hatch;
+  /** Stands in place of the box's detail. */
+  readonly text?: string;
   /** 0 to 1: a bar along the bottom says the same as the colour. */
   readonly share: number | null;
 }
@@ -162,7 +164,7 @@ function paintBox(
   } else if (!fill && category && CATEGORIES[category].swatch) {
     strip(pen, box, category, theme, scale, round);
   }
-  if (scale >= TITLES) paintText(pen, box, theme, style, scale, fill?.ink ?? null);
+  if (scale >= TITLES) paintText(pen, box, theme, style, scale, fill);
 }
 
 function paintText(
@@ -171,14 +173,13 @@ function paintText(
   theme: Theme,
   style: Style,
   scale: number,
-  ink: string | null,
+  fill: Fill | null,
 ): void {
+  const ink = fill?.ink ?? null;
   const details = scale >= DETAILS && box.height > 30;
   const module = box.kind !== "node";
   // Without the details there is room for a larger title, which stays readable from farther away.
-  const size = details
-    ? TITLE_SIZE
-    : Math.min(Math.max(10 / scale, TITLE_SIZE), box.height * 0.6);
+  const size = details ? TITLE_SIZE : Math.min(Math.max(10 / scale, TITLE_SIZE), box.height * 0.6);
   const left = box.x + (module ? 20 : 10);
   const room = box.width - (module ? 26 : 16);
   pen.textAlign = "left";
@@ -192,7 +193,7 @@ function paintText(
   if (!details) return;
   pen.font = `${DETAIL_SIZE}px ${theme.font || "sans-serif"}`;
   pen.fillStyle = ink ?? theme.muted;
-  const detail = fitText(box.detail, DETAIL_SIZE, box.width - 16, style.measure);
+  const detail = fitText(fill?.text ?? box.detail, DETAIL_SIZE, box.width - 16, style.measure);
   pen.fillText(detail, box.x + 10, box.y + box.height * 0.71, box.width - 16);
 }
 

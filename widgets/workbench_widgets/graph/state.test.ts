@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chainOfBlocks, randomDocument } from "./fake.ts";
+import { chainOfBlocks, fakeDocument, randomDocument } from "./fake.ts";
 import { GraphModel } from "./model.ts";
 import { FIRST, OpenState } from "./state.ts";
 
@@ -58,5 +58,26 @@ describe("what is open", () => {
     expect(visible(model, state).filter((item) => item < model.nodes)).toHaveLength(100);
     state.closeAll();
     expect(visible(model, state)).toEqual([...model.parts[model.root]!]);
+  });
+});
+
+describe("the first view", () => {
+  it("treats modules of one class alike", () => {
+    const nodes = [3, 30, 30].flatMap((count, module) =>
+      Array.from({ length: count }, (_, at) => ({
+        name: `n${module}.${at}`,
+        module: `m${module}`,
+      })),
+    );
+    const edges = [0, 1, 2].flatMap((module) => [[`n${module}.0`, `n${module}.1`] as const]);
+    const build = (types: readonly string[]) => {
+      const modules = types.map((type, at) => ({ path: `m${at}`, type, hash: at }));
+      const model = new GraphModel(fakeDocument({ nodes, edges, modules }));
+      const state = new OpenState();
+      state.openFirst(model);
+      return model.parts[model.root]!.map((item) => state.isOpen(model, item));
+    };
+    expect(build(["Block", "Block", "Block"])).toEqual([false, false, false]);
+    expect(build(["Stem", "Block", "Block"])).toEqual([true, false, false]);
   });
 });

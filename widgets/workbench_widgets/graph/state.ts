@@ -50,28 +50,35 @@ export class OpenState {
     return opened;
   }
 
-  /** Opens level by level, stacks left closed, as long as no more than `limit` boxes are seen. */
+  /**
+   * Opens level by level, stacks left closed, as long as no more than `limit` boxes are seen. Of a
+   * level, modules of one class are opened all or none: else like things would look unlike.
+   */
   openFirst(model: GraphModel, limit = FIRST): void {
     this.closeAll();
-    let level = model.parts[model.root]!.filter((part) => model.isContainer(part));
     let boxes = model.parts[model.root]!.length;
+    let level = model.parts[model.root]!;
     while (level.length) {
+      const classes = new Map<string, number[]>();
+      for (const item of level) {
+        if (!model.isContainer(item) || model.kind(item) === "fold") continue;
+        const type = model.document.module_type.get(model.index(item));
+        const known = classes.get(type);
+        if (known) known.push(item);
+        else classes.set(type, [item]);
+      }
+      const size = (items: readonly number[]) =>
+        items.reduce((sum, item) => sum + model.parts[item]!.length, 0);
       const next: number[] = [];
       // The smallest first: they tell the most for the room that they take.
-      const bySize = [...level].sort((a, b) => model.parts[a]!.length - model.parts[b]!.length);
-      let whole = true;
-      for (const item of bySize) {
-        const parts = model.parts[item]!;
-        if (model.kind(item) === "fold") continue;
-        if (boxes + parts.length > limit) {
-          whole = false;
-          break;
+      for (const items of [...classes.values()].sort((a, b) => size(a) - size(b))) {
+        if (boxes + size(items) > limit) return;
+        boxes += size(items);
+        for (const item of items) {
+          this.set(model, item, true);
+          next.push(...model.parts[item]!);
         }
-        boxes += parts.length;
-        this.set(model, item, true);
-        next.push(...parts.filter((part) => model.isContainer(part)));
       }
-      if (!whole) return;
       level = next;
     }
   }
