@@ -117,6 +117,12 @@ def test_side_that_there_is_not_is_refused(comparison: wb.Comparison, key: str) 
         made(comparison, key)
 
 
+def test_more_sides_than_can_be_shown_are_refused(lowering: wb.Lowering) -> None:
+    assert made(wb.compare(*[lowering] * 31)).present.tolist()[0] == 2**31 - 1
+    with pytest.raises(WorkbenchError, match="too many sides"):
+        made(wb.compare(*[lowering] * 32, names=[f"s{index}" for index in range(32)]))
+
+
 def test_lowerings_have_no_times(lowering: wb.Lowering) -> None:
     document = made(wb.compare(lowering, lowering.relower(DELEGATING)))
     assert [side.ms for side in document.sides] == [None, None]

@@ -26,6 +26,8 @@ __all__ = [
     "subject_of",
 ]
 
+# A bit of `CompareDocument.present` each, which scripts read as a signed number.
+_MOST_SIDES = 31
 _STATUS = {MATCHED: 0, CHANGED: 1}
 
 
@@ -48,10 +50,17 @@ def compare_document(context: Context, key: str) -> CompareDocument:
         key: Number of the side that is the reference; the first where it is empty.
 
     Raises:
-        WorkbenchError: There is no such side, or nothing to compare.
+        WorkbenchError: There is no such side, there are too many, or there is nothing to compare.
     """
     comparison = comparison_of(context)
     reference = _side_number(comparison, key or "0")
+    if len(comparison.sides) > _MOST_SIDES:
+        raise WorkbenchError(
+            "these are too many sides to look at",
+            expected=f"at most {_MOST_SIDES}",
+            found=str(len(comparison.sides)),
+            hint="the table has them all",
+        )
     rows = comparison.rows
     start = np.zeros(len(rows) + 1, np.int32)
     np.cumsum([len(row.handles) for row in rows], out=start[1:])

@@ -24,7 +24,8 @@ _MORE, _LESS = "#d55e00", "#0072b2"
 def picture(context: Context) -> Picture:
     """Totals, the largest differences as bars, and the table."""
     comparison = comparison_of(context)
-    parts = [comparison.summary().to_html(index=False, border=0, na_rep="")]
+    totals = comparison.summary()
+    parts = [totals.to_html(index=False, border=0, na_rep="", float_format=lambda value: f"{value:,.3f}")]
     for name in comparison.names[1:]:
         timed = f"{name}: Δ ms" in comparison.table
         column, unit = (f"{name}: Δ ms", "ms") if timed else (f"{name}: Δ bytes", "bytes")

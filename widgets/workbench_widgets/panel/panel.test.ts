@@ -397,6 +397,14 @@ describe("the selection's line", () => {
     expect(line().textContent).toContain("Nothing selected");
   });
 
+  it("names at once what is selected while the kernel is busy", async () => {
+    host.give("graph:edge/forward", new Promise<GraphDocument>(() => {}));
+    open();
+    host.selection.set({ method: "forward", handles: [5], node: "conv" });
+    await vi.waitFor(() => expect(line().textContent).toContain("conv"));
+    expect(line().textContent).not.toContain("not in this stage");
+  });
+
   it("Escape selects nothing", async () => {
     open();
     await select([5]);

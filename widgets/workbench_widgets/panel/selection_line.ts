@@ -14,6 +14,7 @@ export interface Described {
   readonly source: string;
 }
 
+const PATIENCE_MS = 100;
 const indices = new WeakMap<GraphDocument, HandleIndex>();
 
 function indexOf(graph: GraphDocument): HandleIndex {
@@ -70,7 +71,12 @@ export function makeSelectionLine(host: Host, stage: string, python: string): Se
       text.replaceChildren(h("span.wb-muted", {}, "Nothing selected: choose a node, tensor, instruction or row"));
       return;
     }
+    // The graph may be on its way from a kernel that is busy: until then what is known stands here.
+    const patience = setTimeout(() => {
+      if (mine === turn) text.replaceChildren(h("strong", {}, nameOf(picked)));
+    }, PATIENCE_MS);
     const found = await lookUp(host, current, picked);
+    clearTimeout(patience);
     if (mine !== turn) return;
     text.replaceChildren(...(found ? parts(found) : plain(picked)));
   };
@@ -104,10 +110,12 @@ async function lookUp(host: Host, stage: string, picked: Picked): Promise<Descri
   }
 }
 
+function nameOf({ node, handles }: Picked): string {
+  return node ?? (handles.length === 1 ? `source ${handles[0]}` : `${handles.length} sources`);
+}
+
 function plain(picked: Picked): Node[] {
-  const { node, handles } = picked;
-  const named = node ?? (handles.length === 1 ? `source ${handles[0]}` : `${handles.length} sources`);
-  return [h("strong", {}, named), h("span.wb-muted", {}, " not in this stage's graph")];
+  return [h("strong", {}, nameOf(picked)), h("span.wb-muted", {}, " not in this stage's graph")];
 }
 
 function parts(found: Described): Node[] {
