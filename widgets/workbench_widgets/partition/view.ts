@@ -2,17 +2,17 @@
 import "../shared/theme.css";
 import "../graph/view.css";
 import "./view.css";
+import type { GraphHandle } from "../graph/scene.ts";
 import { mount as mountGraph } from "../graph/view.ts";
-import type { GraphHandle, SceneBox } from "../graph/scene.ts";
 import { h, on } from "../shared/dom.ts";
 import { clearError, showError } from "../shared/errors.ts";
 import type { Host } from "../shared/host.ts";
 import { widget } from "../shared/render.ts";
-import { makeSplit } from "../shared/split.ts";
-import { button, group, select, spacer, toggle, toolbar } from "../shared/toolbar.ts";
-import { facts, makeTooltip } from "../shared/tooltip.ts";
-import { PartitionEditor, type Action } from "./editor.ts";
-import { reasonList } from "./edit_pane.ts";
+import { makeSplit, type Split } from "../shared/split.ts";
+import { makeTooltip } from "../shared/tooltip.ts";
+import { Bar } from "./bar.ts";
+import { PartitionEditor, type Action, type Part } from "./editor.ts";
+import { hovering } from "./hover.ts";
 import { PartitionLayers } from "./layer.ts";
 import { NodeTable } from "./node_table.ts";
 import { SidePane } from "./side_pane.ts";
@@ -31,228 +31,182 @@ export interface PartitionHandle {
   setMethod(method: string): void;
 }
 
+/** Narrower than this, the pane stands below the graph. */
 const STACKED = 720;
 const KEYS: Readonly<Record<string, Action>> = { a: "assign", e: "erase", s: "split", m: "merge" };
+const LISTED: readonly Part[] = ["documents", "busy", "outcome", "marked"];
 
-export async function mount(host: Host, el: HTMLElement, options: PartitionOptions = {}): Promise<PartitionHandle> {
-  const frame = h("div.wb-frame.wb-partition");
-  el.append(frame);
-  const errors = h("div.wb-partition-errors");
-  const editor = new PartitionEditor(host, options.method ?? host.about.method, (error) => showError(errors, error));
-  const layers = new PartitionLayers(editor);
-  const split = makeSplit("Graph and pane", 0.6);
-  const canvas = h("div.wb-partition-graph");
-  const status = h("span.wb-partition-status.wb-muted", { role: "status" });
-  const say = (text: string) => {
-    status.textContent = text;
-    status.title = text;
-  };
-  const tooltip = makeTooltip(frame);
-  const ends: (() => void)[] = [];
+/** What the graph is mounted in; it must be on the page by then, to have a size. */
+interface Shell {
+  readonly frame: HTMLElement;
+  readonly split: Split;
+  readonly canvas: HTMLElement;
+}
 
-  let graph: GraphHandle | null = null;
-  const redraw = () => graph?.redraw();
-  const reveal = (rows: readonly number[]) => {
-    showTable(false);
-    graph?.reveal(rows);
-  };
-  const tools = new Tools(editor, layers, { redraw, say });
-  const pane = new SidePane(editor, { reveal, say });
-  const nodes = new NodeTable(editor, reveal);
+class PartitionView implements PartitionHandle {
+  readonly editor: PartitionEditor;
+  readonly ready: Promise<unknown>;
+  readonly graph: GraphHandle;
+  private readonly host: Host;
+  private readonly layers: PartitionLayers;
+  private readonly tools: Tools;
+  private readonly bar: Bar;
+  private readonly pane: SidePane;
+  private readonly nodes: NodeTable;
+  private readonly frame: HTMLElement;
+  private readonly split: Split;
+  private readonly errors = h("div.wb-partition-errors");
+  private readonly canvas: HTMLElement;
+  private readonly status = h("span.wb-partition-status.wb-muted", { role: "status" });
+  private readonly tooltip;
+  private readonly ends: (() => void)[] = [];
 
-  // ---- toolbar ---------------------------------------------------------------------------------------------
-
-  const buttons = new Map<ToolName, HTMLButtonElement>();
-  const useTool = (name: ToolName) => {
-    for (const [known, made] of buttons) made.setAttribute("aria-pressed", String(known === name));
-    graph?.setTool(tools.use(name));
-    say(TOOLS.find((tool) => tool.name === name)?.title ?? "");
-  };
-  for (const tool of TOOLS) {
-    const made = button(tool.text, `${tool.title} (${tool.key})`, () => useTool(tool.name));
-    made.dataset.tool = tool.name;
-    made.setAttribute("aria-pressed", String(tool.name === "select"));
-    buttons.set(tool.name, made);
+  constructor(host: Host, shell: Shell, graph: GraphHandle, method: string) {
+    this.host = host;
+    this.graph = graph;
+    ({ frame: this.frame, split: this.split, canvas: this.canvas } = shell);
+    const say = (text: string) => this.say(text);
+    const reveal = (rows: readonly number[]) => this.reveal(rows);
+    this.editor = new PartitionEditor(host, method, (error) => showError(this.errors, error));
+    this.layers = new PartitionLayers(this.editor);
+    this.tools = new Tools(this.editor, this.layers, { redraw: () => graph.redraw(), say });
+    this.pane = new SidePane(this.editor, { reveal, say });
+    this.nodes = new NodeTable(this.editor, reveal);
+    this.tooltip = makeTooltip(this.frame);
+    this.bar = new Bar(host, this.editor, {
+      useTool: (name) => this.useTool(name),
+      move: (what) => this.move(what),
+      run: () => this.run(),
+      showTable: (pressed) => this.showTable(pressed),
+      setMethod: (name) => this.setMethod(name),
+    });
+    this.build();
+    const drawn = new Promise<void>((done) => this.ends.push(graph.onReady(() => done())));
+    this.ready = Promise.all([this.editor.load(), drawn]);
   }
-  const back = (what: "undo" | "redo") => void editor.move(what).then(say);
-  const undo = button("↶", "Undo", () => back("undo"));
-  const redo = button("↷", "Redo", () => back("redo"));
-  const run = button("Re-lower and run", "Write the edits to the recipe, lower in place, run before and after", () => {
-    pane.open("result");
-    clearError(errors);
-    void editor.relower(host.about.can_run);
-  });
-  run.classList.add("wb-primary");
-  const methods = select("Method", host.about.methods.map((name) => ({ value: name, text: name })), editor.method, (name) => setMethod(name));
-  methods.hidden = host.about.methods.length < 2;
-  const tableToggle = toggle("Table", "All operators as a table", false, (pressed) => showTable(pressed));
-  const editing = [group("Tool", ...buttons.values()), undo, redo];
-  const bar = toolbar("Partition", methods, ...editing, spacer(), tableToggle, run);
 
-  const showTable = (pressed: boolean) => {
-    tableToggle.setAttribute("aria-pressed", String(pressed));
-    canvas.hidden = pressed;
-    nodes.table.el.hidden = !pressed;
-    if (pressed) nodes.mark();
-  };
-  nodes.table.el.hidden = true;
-  split.first.append(canvas, nodes.table.el);
-  split.second.append(pane.el);
-  frame.append(bar, errors, h("div.wb-body", {}, split.el), h("div.wb-partition-foot", {}, status));
+  private build(): void {
+    const { split, frame } = this;
+    this.nodes.table.el.hidden = true;
+    split.first.append(this.nodes.table.el);
+    split.second.append(this.pane.el);
+    frame.prepend(this.bar.el, this.errors);
+    frame.append(h("div.wb-partition-foot", {}, this.status));
+    const stack = () => {
+      if (frame.clientWidth) split.setStacked(frame.clientWidth < STACKED);
+    };
+    const observer = new ResizeObserver(stack);
+    observer.observe(frame);
+    stack();
+    this.ends.push(
+      () => observer.disconnect(),
+      this.editor.onChange((parts) => this.changed(parts)),
+      on(frame, "keydown", (event) => this.key(event), { capture: true }),
+      this.graph.addLayer(this.layers.under),
+      this.graph.addLayer(this.layers.over),
+      ...hovering(this.canvas, this.graph, this.editor, this.layers, this.tools, this.tooltip),
+    );
+  }
 
-  const update = () => {
-    const { state } = editor;
-    if (!state) return;
-    for (const part of editing) part.hidden = !editor.editable;
-    undo.disabled = !state.undo;
-    undo.title = state.undo ? `Undo: ${state.undo} (Ctrl+Z)` : "Nothing to undo";
-    redo.disabled = !state.redo;
-    redo.title = state.redo ? `Redo: ${state.redo} (Ctrl+Shift+Z)` : "Nothing to redo";
-    run.hidden = !host.live;
-    run.disabled = !editor.editable || editor.busy !== "";
-    run.textContent = state.waiting ? `Re-lower and run (${state.waiting})` : "Re-lower and run";
-    if (!editor.editable) say(host.live ? "The lowering of this stage is gone: it can be looked at, not edited" : "A report: edits need a running kernel");
-    else if (state.note) say(state.note);
-  };
+  destroy(): void {
+    for (const end of this.ends) end();
+    this.graph.destroy();
+    this.editor.destroy();
+    this.pane.destroy();
+    this.nodes.table.destroy();
+    this.split.destroy();
+    this.tooltip.destroy();
+    this.frame.remove();
+  }
 
-  // ---- graph -----------------------------------------------------------------------------------------------
+  setMethod(name: string): void {
+    this.bar.setMethod(name);
+    void this.editor.load(name);
+    void this.graph.setStage("partitioned", name);
+  }
 
-  const setMethod = (name: string) => {
-    methods.value = name;
-    void editor.load(name);
-    void graph?.setStage("partitioned", name);
-  };
+  // ---- what happens ----------------------------------------------------------------------------------------
 
-  ends.push(
-    editor.onChange((parts) => {
-      if (parts.has("documents")) {
-        tooltip.hide();
-        nodes.update();
-        update();
-      }
-      if (parts.has("busy")) {
-        update();
-        if (editor.outcome && !editor.busy) say(`Lowered in ${editor.outcome.seconds.toFixed(2)} s`);
-      }
-      pane.updateEdit();
-      if (["documents", "busy", "outcome", "marked"].some((part) => parts.has(part as never))) pane.updateLists();
-      if (parts.has("marked") && !nodes.table.el.hidden) nodes.mark();
-      redraw();
-    }),
-  );
+  private say(text: string): void {
+    this.status.textContent = text;
+    this.status.title = text;
+  }
 
-  const observer = new ResizeObserver(() => {
-    const width = frame.clientWidth;
-    if (width) split.setStacked(width < STACKED);
-  });
-  observer.observe(frame);
-  split.setStacked(frame.clientWidth > 0 && frame.clientWidth < STACKED);
+  private changed(parts: ReadonlySet<Part>): void {
+    const { editor, host } = this;
+    if (parts.has("documents")) {
+      this.tooltip.hide();
+      this.nodes.update();
+      if (!editor.editable) this.say(host.live ? "The lowering of this stage is gone: it can be looked at, not edited" : "A report: edits need a running kernel");
+      else if (editor.state?.note) this.say(editor.state.note);
+    }
+    if (parts.has("busy") && editor.outcome && !editor.busy) this.say(`Lowered in ${editor.outcome.seconds.toFixed(2)} s`);
+    this.bar.update();
+    this.pane.updateEdit();
+    if (LISTED.some((part) => parts.has(part))) this.pane.updateLists();
+    if (parts.has("marked") && !this.nodes.table.el.hidden) this.nodes.mark();
+    this.graph.redraw();
+  }
 
-  const loaded = editor.load();
-  graph = await mountGraph(host, canvas, { stage: "partitioned", method: editor.method, chrome: false });
-  ends.push(graph.addLayer(layers.under), graph.addLayer(layers.over), ...hovering(canvas, graph, editor, layers, tools, tooltip));
-  ends.push(on(frame, "keydown", (event) => key(event), { capture: true }));
+  private useTool(name: ToolName): void {
+    this.bar.setTool(name);
+    this.graph.setTool(this.tools.use(name));
+    this.say(TOOLS.find((tool) => tool.name === name)?.title ?? "");
+  }
 
-  const key = (event: KeyboardEvent) => {
+  private move(what: "undo" | "redo"): void {
+    void this.editor.move(what).then((text) => this.say(text));
+  }
+
+  private run(): void {
+    this.pane.open("result");
+    clearError(this.errors);
+    void this.editor.relower(this.host.about.can_run);
+  }
+
+  private showTable(pressed: boolean): void {
+    this.bar.setTable(pressed);
+    this.canvas.hidden = pressed;
+    this.nodes.table.el.hidden = !pressed;
+    if (pressed) this.nodes.mark();
+  }
+
+  private reveal(rows: readonly number[]): void {
+    this.showTable(false);
+    this.graph.reveal(rows);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const { editor } = this;
     const target = event.target as HTMLElement;
-    if (target.closest("input, textarea, select")) return;
+    if (target.closest("input, textarea, select") || !editor.editable || event.altKey) return;
     const control = event.ctrlKey || event.metaKey;
     const letter = event.key.toLowerCase();
     const action = KEYS[letter];
     const tool = TOOLS.find((known) => known.key === letter);
-    if (!editor.editable || event.altKey) return;
-    if (control && letter === "z") back(event.shiftKey ? "redo" : "undo");
-    else if (control && letter === "y") back("redo");
+    if (control && letter === "z") this.move(event.shiftKey ? "redo" : "undo");
+    else if (control && letter === "y") this.move("redo");
     else if (control) return;
-    else if (event.key === "Escape" && tools.name !== "select") useTool("select");
-    else if (action) void actOn(action);
-    else if (tool) useTool(tool.name);
+    else if (event.key === "Escape" && this.tools.name !== "select") this.useTool("select");
+    else if (action && !editor.marked.length) this.say("Select nodes first");
+    else if (action) void editor.apply(editor.request(action));
+    else if (tool) this.useTool(tool.name);
     else return;
     event.preventDefault();
     event.stopPropagation();
-  };
-  const actOn = async (action: Action) => {
-    if (!editor.marked.length) say("Select nodes first");
-    else await editor.apply(editor.request(action));
-  };
-
-  const drawn = graph;
-  return {
-    graph: drawn,
-    editor,
-    ready: Promise.all([loaded, new Promise<void>((done) => ends.push(drawn.onReady(() => done())))]),
-    destroy() {
-      observer.disconnect();
-      for (const end of ends) end();
-      drawn.destroy();
-      editor.destroy();
-      pane.destroy();
-      nodes.table.destroy();
-      split.destroy();
-      tooltip.destroy();
-      frame.remove();
-    },
-    setMethod,
-  };
-}
-
-/** The pointer without a button: tools say what a click would do, nodes left behind say why. */
-function hovering(
-  canvas: HTMLElement, graph: GraphHandle, editor: PartitionEditor, layers: PartitionLayers, tools: Tools,
-  tooltip: ReturnType<typeof makeTooltip>,
-): (() => void)[] {
-  const boxAt = (event: PointerEvent): SceneBox | null => {
-    const drawn = canvas.querySelector("canvas");
-    if (!drawn || !graph.scene) return null;
-    const rect = drawn.getBoundingClientRect();
-    const { scale, x, y } = layers.transform;
-    return graph.scene.boxAt((event.clientX - rect.left - x) / scale, (event.clientY - rect.top - y) / scale);
-  };
-  return [
-    on(canvas, "pointermove", (event) => {
-      if (event.buttons) {
-        tooltip.hide();
-        return;
-      }
-      const box = boxAt(event);
-      tools.hover(box);
-      const content = box && !box.open && graph.scene ? explain(box, graph, editor, layers) : null;
-      if (content) tooltip.show(event.clientX, event.clientY, content);
-      else tooltip.hide();
-    }),
-    on(canvas, "pointerleave", () => {
-      tools.hover(null);
-      tooltip.hide();
-    }),
-  ];
-}
-
-/** Who runs what a box stands for, and why not somebody else. */
-function explain(box: SceneBox, graph: GraphHandle, editor: PartitionEditor, layers: PartitionLayers): HTMLElement | null {
-  const cover = graph.scene && layers.covers(graph.scene).byBox.get(box);
-  const first = cover?.rows[0];
-  if (!cover || first === undefined || !editor.document) return null;
-  const only = cover.rows.length === 1;
-  const tags = [...cover.counts].map(([tag, count]) => {
-    const name = tag < 0 ? "the runtime" : (editor.state?.tags[tag]?.name ?? "");
-    return only ? name : `${name}: ${count}`;
-  });
-  const drawn = graph.scene!.document;
-  const list = facts([
-    ["Operator", only ? editor.document.op.get(first) : `${cover.rows.length} operators`],
-    ["Output", only ? `${drawn.dtype.get(first)} ${drawn.shape.get(first)}`.trim() : null],
-    ["Module", editor.document.module.get(first) || null],
-    ["Source", only ? editor.document.source.get(first) : null],
-    ["Runs on", tags.slice(0, 6).join(", ") + (tags.length > 6 ? ", …" : "")],
-  ]);
-  const reasons = only ? (editor.reasons.get(first) ?? []) : [];
-  if (reasons.length) list.append(h("dt", {}, "Why not"), h("dd", {}, reasonList(reasons)));
-  else if (cover.left) list.append(h("dt", {}, "Left behind"), h("dd", {}, String(cover.left)));
-  const { shown } = editor;
-  if (shown?.kind === "look") {
-    list.append(h("dt", {}, shown.answer.legal ? "✓ Legal" : "✗ Not legal"), h("dd", {}, shown.answer.legal ? shown.answer.text : shown.answer.message));
   }
-  return h("div", {}, h("strong", {}, only ? editor.document.name.get(first) : box.title), list);
+}
+
+/** Shows the partition of a method in an element, and edits it where a kernel answers. */
+export async function mount(host: Host, el: HTMLElement, options: PartitionOptions = {}): Promise<PartitionHandle> {
+  const method = options.method ?? host.about.method;
+  const split = makeSplit("Graph and pane", 0.6);
+  const canvas = h("div.wb-partition-graph");
+  const frame = h("div.wb-frame.wb-partition", {}, h("div.wb-body", {}, split.el));
+  split.first.append(canvas);
+  el.append(frame);
+  const graph = await mountGraph(host, canvas, { stage: "partitioned", method, chrome: false });
+  return new PartitionView(host, { frame, split, canvas }, graph, method);
 }
 
 export default widget((host, el) => mount(host, el));
