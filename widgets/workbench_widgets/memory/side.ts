@@ -250,29 +250,27 @@ export function peakList(
 ): HTMLElement {
   const alive = aliveAt(document, rows, moment);
   const most = alive.length ? document.bytes[alive[0]!]! : 1;
-  const items = alive
-    .slice(0, MOST)
-    .map((row) =>
+  const items = alive.slice(0, MOST).map((row) =>
+    h(
+      "li",
+      {},
       h(
-        "li",
-        {},
-        h(
-          "button.wb-memory-bar",
-          {
-            type: "button",
-            "aria-pressed": String(selected.has(row)),
-            title: document.name.get(row),
-            onclick: (event: MouseEvent) =>
-              pick(row, event.shiftKey || event.ctrlKey || event.metaKey),
-          },
-          h("span.wb-memory-bar-fill", {
-            style: `width:${Math.max(1, (100 * document.bytes[row]!) / most)}%;background:${kindLook(document.kind[row]!).color}`,
-          }),
-          h("span.wb-memory-bar-name", {}, document.name.get(row)),
-          h("span.wb-memory-bar-size", {}, bytes(document.bytes[row]!)),
-        ),
+        "button.wb-memory-bar",
+        {
+          type: "button",
+          "aria-pressed": String(selected.has(row)),
+          title: document.name.get(row),
+          onclick: (event: MouseEvent) =>
+            pick(row, event.shiftKey || event.ctrlKey || event.metaKey),
+        },
+        h("span.wb-memory-bar-fill", {
+          style: `width:${Math.max(1, (100 * document.bytes[row]!) / most)}%;background:${kindLook(document.kind[row]!).color}`,
+        }),
+        h("span.wb-memory-bar-name", {}, document.name.get(row)),
+        h("span.wb-memory-bar-size", {}, bytes(document.bytes[row]!)),
       ),
-    );
+    ),
+  );
   const rest = alive.slice(MOST);
   const more = rest.reduce((sum, row) => sum + document.bytes[row]!, 0);
   return h(

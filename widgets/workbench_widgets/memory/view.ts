@@ -1,19 +1,19 @@
 // Where each tensor lives, and when; pins, planners and limits to try before they are made.
 import "../shared/theme.css";
 import "./view.css";
-import type { MemoryDocument, Picked } from "../contract.ts";
+import type { MemoryDocument } from "../contract.ts";
 import { copyText } from "../shared/clipboard.ts";
 import { h, on } from "../shared/dom.ts";
 import { clearError, showError } from "../shared/errors.ts";
 import { bytes, count } from "../shared/format.ts";
 import { matches, type Host } from "../shared/host.ts";
 import { widget, type Mounted } from "../shared/render.ts";
-import { HandleIndex } from "../shared/selection.ts";
 import { Table } from "../shared/table.ts";
 import { facts, makeTooltip, type Tooltip } from "../shared/tooltip.ts";
 import { Chart } from "./chart.ts";
 import { legend, tensorColumns } from "./columns.ts";
 import { Controls } from "./controls.ts";
+import { Picks } from "./picks.ts";
 import { Planner } from "./planner.ts";
 import { overlaps, rowsOf, type Places } from "./scene.ts";
 import { about, change, chosen, peakList, summary } from "./side.ts";
@@ -40,8 +40,7 @@ class MemoryView implements MemoryHandle {
   private readonly ends: (() => void)[] = [];
   private method: string;
   private document: MemoryDocument | null = null;
-  private index: HandleIndex | null = null;
-  private names = new Map<string, number[]>();
+  private picks: Picks | null = null;
   private arena = 1;
   private sorted: { places: Places | null; rows: Map<number, Int32Array> } = {
     places: null,
@@ -49,9 +48,7 @@ class MemoryView implements MemoryHandle {
   };
   private planner: Planner | null = null;
   private conflicts: number[] = [];
-  private local: number[] = [];
   private table: Table | null = null;
-  private picking = false;
   private gathered = 0;
 
   constructor(host: Host, el: HTMLElement, method: string) {
@@ -85,7 +82,7 @@ class MemoryView implements MemoryHandle {
     this.chart = new Chart(this.picture, {
       hover: (row, event) => this.hover(row, event),
       pick: (row, extend) => this.pick(row, extend),
-      pickMoment: (moment) => this.pickMoment(moment),
+      pickMoment: (moment) => this.picks?.chooseMoment(moment),
       drag: (row, offset, done) => this.dragged(row, offset, done),
       canDrag: () => host.live && this.document !== null,
       gathered: (number) => {
@@ -97,7 +94,7 @@ class MemoryView implements MemoryHandle {
     });
     this.picture.append(this.side);
     this.ends.push(
-      host.selection.subscribe((picked) => this.selected(picked)),
+      host.selection.subscribe(() => this.selected()),
       host.onChange((kinds) => {
         if (matches(kinds, "memory")) void this.load(this.method);
       }),
@@ -131,13 +128,7 @@ class MemoryView implements MemoryHandle {
   private take(document: MemoryDocument): void {
     const again = this.document?.method === document.method;
     this.document = document;
-    this.index = new HandleIndex(document.handle_start, document.handles);
-    this.names = new Map();
-    for (let row = 0; row < document.name.length; row++) {
-      const name = document.name.get(row);
-      this.names.set(name, [...(this.names.get(name) ?? []), row]);
-    }
-    this.local = [];
+    this.picks = new Picks(this.host, document);
     this.conflicts = [];
     if (this.planner) this.planner.take(document);
     else {
@@ -161,15 +152,7 @@ class MemoryView implements MemoryHandle {
   }
 
   private rows(): Set<number> {
-    const picked = this.host.selection.get();
-    if (this.local.length) return new Set(this.local);
-    if (!this.document || !this.index || picked.method !== this.document.method) return new Set();
-    // One node was picked: the tensor that it makes, if it is one of those that share its handles.
-    const found = this.index.find(picked.handles);
-    const named = picked.node
-      ? (this.names.get(picked.node) ?? []).filter((row) => found.includes(row))
-      : [];
-    return new Set(named.length ? named : found);
+    return this.picks?.rows() ?? new Set();
   }
 
   /** Rows of an arena by time; sorted anew only when the places change. */
@@ -184,7 +167,7 @@ class MemoryView implements MemoryHandle {
   private pinned(): Set<number> {
     return new Set(
       Object.keys(this.planner?.draft.choices.pins ?? {}).flatMap(
-        (name) => this.names.get(name) ?? [],
+        (name) => this.picks?.named(name) ?? [],
       ),
     );
   }
@@ -332,35 +315,10 @@ class MemoryView implements MemoryHandle {
   // ---- selection -------------------------------------------------------------------------------------------
 
   private pick(row: number, extend: boolean): void {
-    const { document, index } = this;
-    if (!document || !index) return;
     const rows = row < 0 ? [] : extend ? [...new Set([...this.rows(), row])] : [row];
-    const handles = rows.flatMap((item) => index.handles(item));
-    // Inputs of a program from a file have no handle: they are chosen here only.
-    const method = document.method;
-    this.picking = true;
-    this.host.selection.set({
-      method,
-      handles,
-      node: rows.length === 1 ? document.name.get(rows[0]!) : null,
-    });
-    this.picking = false;
-    this.local = rows;
+    this.picks?.choose(rows);
     if (rows.length === 1) this.bring(rows[0]!);
     this.update();
-  }
-
-  /** The instruction of a moment: its node, and what it makes. */
-  private pickMoment(moment: number): void {
-    const { document } = this;
-    if (!document) return;
-    const handles = [
-      ...document.moment_handles.subarray(
-        document.moment_handle_start[moment]!,
-        document.moment_handle_start[moment + 1]!,
-      ),
-    ];
-    this.host.selection.set({ method: document.method, handles, node: null });
   }
 
   private bring(row: number): void {
@@ -369,9 +327,8 @@ class MemoryView implements MemoryHandle {
     this.chart.reveal(row);
   }
 
-  private selected(_: Picked): void {
-    if (this.picking) return;
-    this.local = [];
+  private selected(): void {
+    if (!this.picks?.changed()) return;
     const rows = this.rows();
     const first = [...rows][0];
     if (first !== undefined && ![...rows].some((row) => this.places().arena[row] === this.arena))
@@ -418,27 +375,22 @@ class MemoryView implements MemoryHandle {
 
   // ---- editing ---------------------------------------------------------------------------------------------
 
-  private single(): number {
-    const rows = this.rows();
-    return rows.size === 1 && this.host.live ? [...rows][0]! : -1;
-  }
-
   private pin(row: number, arena: number, offset: number): void {
     if (!this.document) return;
     this.planner?.draft.pin(this.document.name.get(row), { arena, offset });
   }
 
   private togglePin(): void {
-    const row = this.single();
-    if (row < 0) return;
+    const row = this.picks?.single() ?? -1;
+    if (row < 0 || !this.host.live) return;
     const name = this.document!.name.get(row);
     if (this.planner!.draft.choices.pins[name]) this.planner!.draft.unpin(name);
     else this.pin(row, this.places().arena[row]!, this.places().offset[row]!);
   }
 
   private nudge(by: number): void {
-    const row = this.single();
-    if (row < 0) return;
+    const row = this.picks?.single() ?? -1;
+    if (row < 0 || !this.host.live) return;
     const offset = Math.max(
       0,
       this.places().offset[row]! + by * this.planner!.draft.choices.alignment,
