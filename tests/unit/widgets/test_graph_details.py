@@ -178,3 +178,42 @@ def test_another_methods_run_is_not_shown(lowering: wb.Lowering) -> None:
     run = lowering.run(INPUT, profile=True)
     run.method = "other"
     assert "time" not in columns(Context(lowering, run=run), "edge")
+
+
+def test_a_run_of_another_program_is_not_shown(lowering: wb.Lowering, lowered: wb.Lowering) -> None:
+    run = lowered.run(INPUT, profile=True)
+    assert "time" in columns(Context(lowered, run=run), "edge")
+    assert "time" not in columns(Context(lowering, run=run), "edge")
+
+
+def test_an_opened_program_has_times(lowering: wb.Lowering) -> None:
+    opened = wb.open(lowering.program.buffer)
+    run = opened.run(INPUT, profile=True)
+    found = columns(Context(opened, run=run), "program")
+    assert np.nansum(found["time"]) > 0
+    assert "flops" not in found
+
+
+def test_methods_have_documents_of_their_own() -> None:
+    class Scaled(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+    x = torch.randn(2, 3)
+    programs = {
+        name: torch.export.export(model.eval(), (x,))
+        for name, model in (("sine", Sine()), ("scale", Scaled()))
+    }
+    context = Context(wb.lower(programs, progress=False))
+    ops = {
+        method: [op for op in graph_document(context, f"exported/{method}").op if op.startswith("aten")]
+        for method in ("sine", "scale")
+    }
+    assert ops == {"sine": ["aten.sin.default"], "scale": ["aten.mul.Tensor"]}
+    made = graph_details(context, GraphRow("exported", "scale", 1))
+    assert {entry.stage for entry in made.stages} >= {"edge", "program"}
+
+
+class Sine(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sin(x)

@@ -140,7 +140,7 @@ export class Arranger {
     if (!known) {
       this.calls++;
       known = this.engine.layout({ width, height, src, dst, weight, anchorX, anchorY });
-      if (this.cache.size > 4000) this.cache.clear();
+      if (this.cache.size > 1500) this.cache.clear();
       this.cache.set(key, known);
     }
     return known;

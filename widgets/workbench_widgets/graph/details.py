@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 from torch.fx import Node
 
@@ -188,13 +189,9 @@ def _stages(context: Context, document: GraphDocument, handles: list[int]) -> li
 
 
 def _rows_with(document: GraphDocument, handles: list[int]) -> list[int]:
-    wanted = set(handles)
-    start, known = document.handle_start.tolist(), document.handles.tolist()
-    return [
-        row
-        for row in range(len(start) - 1)
-        if any(known[at] in wanted for at in range(start[row], start[row + 1]))
-    ]
+    places = np.nonzero(np.isin(document.handles, handles))[0]
+    rows = np.searchsorted(document.handle_start, places, side="right") - 1
+    return [int(row) for row in np.unique(rows)]
 
 
 # ---- instructions ------------------------------------------------------------------------------------------

@@ -40,7 +40,9 @@ def overlay_document(context: Context, key: str) -> OverlayDocument:
     document = graph_document(context, f"{stage}/{method}")
     columns = []
     run = context.run
-    if run is not None and run.method == method and run.trace is not None and not run.running:
+    # The instructions of another program are others.
+    fits = run is not None and run.of is (context.lowering or context.opened) and run.method == method
+    if fits and run is not None and run.trace is not None and not run.running:
         columns = list(_measured(context, document, run))
     return OverlayDocument(document.stage, method, [*columns, *_static(context, document)])
 
