@@ -353,6 +353,40 @@ def test_lowering_and_running_measures_both_sides(context, lowering):
     assert context.run is not None and context.run.trace is not None
 
 
+class Counter(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(2, 4))
+
+    def forward(self, x):
+        self.total.add_(x)
+        return self.total * 2.0
+
+
+def test_measuring_leaves_the_state_of_a_model_alone():
+    lowering = wb.lower(Counter().eval(), INPUTS, recipe=wb.Recipe(partitioner=AddMulPartitionerDemo()))
+    context = Context(lowering)
+    fingerprint = lowering.exported.fingerprint
+    call(context, "apply", request(context, "erase", module=""))
+    outcome = relower(context, run=True)
+    by_name = {measure.name: measure for measure in outcome.measures}
+    assert outcome.problem == "" and by_name["Error"].before == by_name["Error"].after == 0.0
+    assert lowering.exported.intact() and lowering.exported.fingerprint == fingerprint
+    torch.testing.assert_close(lowering.execute(*INPUTS)[0], INPUTS[0] * 4.0)  # the profiled run was first
+    context.close()
+
+
+def test_program_that_pytorch_can_not_run_is_measured_all_the_same(context, lowering, monkeypatch):
+    def broken(self, *args, **kwargs):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(torch.export.ExportedProgram, "module", broken)
+    call(context, "apply", request(context, "erase", "add"))
+    outcome = relower(context, run=True)
+    names = [measure.name for measure in outcome.measures]
+    assert "no luck" in outcome.problem and "Time" in names and "Error" not in names
+
+
 def test_edit_that_python_makes_meanwhile_is_followed_and_can_be_undone(context, lowering):
     call(context, "apply", request(context, "erase", "add"))
     mine = tags(context)

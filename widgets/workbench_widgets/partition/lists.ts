@@ -235,7 +235,7 @@ export function resultList(editor: PartitionEditor): List {
           h("thead", {}, h("tr", {}, ...["", "Before", "After", "Δ"].map((title) => h("th", { scope: "col" }, title)))),
           h("tbody", {}, ...rows)),
         h("p.wb-muted", {}, `Lowered in ${outcome.seconds.toFixed(2)} s; ${ran}.`),
-        ...(outcome.problem ? [h("p.wb-partition-why", {}, `Not run: ${outcome.problem}`)] : []),
+        ...(outcome.problem ? [h("p.wb-partition-why", {}, outcome.problem)] : []),
         ...outcome.measures.filter((measure) => measure.name === "Time").map((measure) => h("p.wb-muted", {}, `Time: ${measure.note}.`)),
       );
     },

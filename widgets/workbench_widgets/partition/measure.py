@@ -65,8 +65,11 @@ def relower(context: Context, request: PartitionRelower) -> PartitionOutcome:
     if request.run:
         problem = problem or _load(after, lowering, request.method)
         problem = problem or _run(lowering, request.method, before, after)
-    measures = _measures(before, after, _reference(lowering, request.method) if before.outputs else None)
+    reference = None
     if request.run and not problem:
+        reference, problem = _reference(lowering, request.method)
+    measures = _measures(before, after, reference)
+    if request.run and before.outputs is not None:
         context.set_run(
             lowering.run(*lowering.example_inputs(request.method), method=request.method, profile=True)
         )
@@ -116,18 +119,23 @@ def _run(lowering: Lowering, method: str, before: _Side, after: _Side) -> str:
     return ""
 
 
-def _reference(lowering: Lowering, method: str) -> list[torch.Tensor] | None:
-    """What the exported program gives for the example in PyTorch; its state is left as it was."""
+def _reference(lowering: Lowering, method: str) -> tuple[list[torch.Tensor] | None, str]:
+    """What the exported program gives for the example in PyTorch, or why it gives nothing.
+
+    The state of the stage is left as it was.
+    """
     program = lowering.exported.exported_program(method)
-    if program.example_inputs is None:
-        return None
+    assert program.example_inputs is not None  # the programs ran with them
     args, kwargs = tree_map(_copied, program.example_inputs)
-    module = program.module()
-    for part in module.modules():
-        part._buffers = {name: _copied(buffer) for name, buffer in part._buffers.items()}
-    with torch.no_grad():
-        outputs = module(*args, **kwargs)
-    return [leaf for leaf in tree_leaves(outputs) if isinstance(leaf, torch.Tensor)]
+    try:
+        module = program.module()
+        for part in module.modules():
+            part._buffers = {name: _copied(buffer) for name, buffer in part._buffers.items()}
+        with torch.no_grad():
+            outputs = module(*args, **kwargs)
+    except Exception as error:  # PyTorch's own, of any kind: without it there is no error to tell
+        return None, f"no error is told, since PyTorch could not run the exported program: {error}"
+    return [leaf for leaf in tree_leaves(outputs) if isinstance(leaf, torch.Tensor)], ""
 
 
 def _copied(value: Any) -> Any:
