@@ -42,6 +42,8 @@ export class GraphView implements GraphHandle {
   private readonly hits: Hits;
   private readonly tooltip: Tooltip;
   private readonly details: Details | null;
+  /** The details were shown or hidden by hand: they no longer follow the width. */
+  private chosen = false;
   private readonly controls: Controls | null;
   private readonly minimap: Minimap | null;
   private readonly listeners = new Set<(scene: GraphScene) => void>();
@@ -93,6 +95,12 @@ export class GraphView implements GraphHandle {
     this.controls = chrome ? this.makeControls(roomy) : null;
     this.minimap = chrome ? new Minimap(this.core.viewport, this.core.categories) : null;
     this.build(roomy);
+    const observer = new ResizeObserver(() => {
+      const wide = el.clientWidth >= ROOMY;
+      if (!this.chosen && el.clientWidth && this.details && this.details.el.hidden === wide) this.showDetails(wide);
+    });
+    observer.observe(el);
+    this.ends.push(() => observer.disconnect());
     void this.load(false);
     this.ends.push(
       this.selection.onChange((own) => this.selected(own)),
@@ -221,7 +229,10 @@ export class GraphView implements GraphHandle {
       color: (by) => this.colors.choose(by),
       constants: (shown) => this.showConstants(shown),
       table: (shown) => this.showTable(shown),
-      details: (shown) => this.showDetails(shown),
+      details: (shown) => {
+        this.chosen = true;
+        this.showDetails(shown);
+      },
       copy: (form) => void this.copy(form),
     });
   }
@@ -307,9 +318,10 @@ export class GraphView implements GraphHandle {
     this.module = box && box.kind !== "node" && !extend ? box.item : null;
     const picked = this.host.selection.get();
     this.selection.pick(box, extend);
-    // What has no handles, or the same as before, changes no selection.
-    if (picked === this.host.selection.get())
-      this.describe(box?.kind === "node" ? box.index : null);
+    // What has no handles of its own, or the same as before, is no change of the selection.
+    const node = box?.kind === "node" ? box.index : null;
+    const known = picked !== this.host.selection.get();
+    if (!known || (node !== null && !this.selection.has(node))) this.describe(node);
   }
 
   private selected(own: boolean): void {

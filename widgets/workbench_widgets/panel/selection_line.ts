@@ -110,6 +110,12 @@ async function lookUp(host: Host, stage: string, picked: Picked): Promise<Descri
   }
 }
 
+/** File and line with the folder around; the whole path is copied, and in the tooltip. */
+function shortPath(source: string): string {
+  const parts = source.split("/");
+  return shorten(parts.slice(-2).join("/"), 48);
+}
+
 function nameOf({ node, handles }: Picked): string {
   return node ?? (handles.length === 1 ? `source ${handles[0]}` : `${handles.length} sources`);
 }
@@ -124,7 +130,7 @@ function parts(found: Described): Node[] {
   if (found.module) made.push(h("span", { title: `Module ${found.module}` }, shorten(found.module, 40)));
   if (found.source) {
     made.push(
-      h("span.wb-mono", { title: `Source line ${found.source}` }, shorten(found.source, 44)),
+      h("span.wb-mono", { title: `Source line ${found.source}` }, shortPath(found.source)),
       button("Copy", `Copy ${found.source}`, () => void copyText(found.source)),
     );
   }
