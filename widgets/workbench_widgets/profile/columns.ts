@@ -302,10 +302,12 @@ function bar(model: ProfileModel, line: Line, found: Numbers, scale: number): No
   const at = (value: number) => `${(100 * value).toFixed(2)}%`;
   const spans: (Node | null)[] = [
     parts.before ? h("span.wb-profile-before", { style: `width:${at(parts.before)}` }) : null,
-    h("span.wb-profile-fill", {
-      style: `width:${at(parts.fill)}`,
-      "data-kind": line.inside ? "inside" : line.row < 0 ? "group" : "row",
-    }),
+    parts.fill
+      ? h("span.wb-profile-fill", {
+          style: `width:${at(parts.fill)}`,
+          "data-kind": line.inside ? "inside" : line.row < 0 ? "group" : "row",
+        })
+      : null,
     parts.high > parts.low
       ? h("span.wb-profile-whisker", {
           style: `left:${at(parts.low)};width:${at(parts.high - parts.low)}`,

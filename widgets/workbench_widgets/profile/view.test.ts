@@ -271,11 +271,14 @@ describe("the view", () => {
     expect(el.querySelector('[role="alert"]')!.textContent).toContain("a run is under way already");
     expect(control("Run and").hidden).toBe(false);
     const problem = { kind: "ExecutionError", message: "an operator failed", details: {} };
+    const bare = ROWS.map(({ name, handles }) => ({ name, handles }));
     host.emit("profile.ended", {
       run: 3,
-      document: sample(ROWS, { run: 3, state: "failed", problem }),
+      document: sample(bare, { run: 3, state: "failed", problem, executions: 0 }),
     });
     expect(el.querySelector('[role="alert"]')!.textContent).toContain("an operator failed");
+    expect(el.querySelector(".wb-profile-summary")!.textContent).toContain("The run failed");
+    expect(el.querySelectorAll(".wb-profile-fill").length).toBe(0);
   });
 
   it("asks again when the profile changed", async () => {

@@ -32,7 +32,7 @@ const RESORT = 8;
 class ProfileView implements ProfileHandle {
   private readonly host: Host;
   private readonly frame: HTMLElement;
-  private readonly notes = h("div");
+  private readonly notes = h("div.wb-profile-notes");
   private readonly facts = h("span.wb-legend", { role: "status" });
   private readonly controls: Controls;
   private readonly tooltip: Tooltip;
@@ -193,11 +193,13 @@ class ProfileView implements ProfileHandle {
     const { document } = this.model;
     if (!this.model.measured) {
       const hint = this.host.live && this.host.about.can_run ? "Run measures it." : "";
-      const waiting =
-        document.state === "running"
-          ? "The first execution is under way."
-          : `Nothing was measured yet. ${hint}`;
-      this.facts.replaceChildren(h("span.wb-muted", {}, waiting));
+      const words: Readonly<Record<string, string>> = {
+        running: "The first execution is under way.",
+        failed: "The run failed before an execution was complete.",
+        stopped: "The run was stopped before an execution was complete.",
+      };
+      const text = words[document.state] ?? `Nothing was measured yet. ${hint}`;
+      this.facts.replaceChildren(h("span.wb-muted", {}, text));
       return;
     }
     const { median, p10, p90 } = this.model.total();
