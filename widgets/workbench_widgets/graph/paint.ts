@@ -241,13 +241,16 @@ function paintMarks(
     pen.setLineDash([]);
   };
   const selected = style.selected(box);
-  if (selected === 2) {
+  if (selected === 2 && !box.open) {
     pen.fillStyle = theme.accent;
     pen.globalAlpha = 0.16;
     rounded(pen, box, 6);
     pen.fill();
     pen.globalAlpha = 1;
     line(theme.accent, 2.5, 1);
+  } else if (selected === 2) {
+    // Frames within a selected frame need no border of their own.
+    if (!box.parent || style.selected(box.parent) < 2) line(theme.accent, 2.5, 1);
   } else if (selected === 1) {
     if (box.open) dot(pen, box, theme);
     else line(theme.accent, 2, 1, [6, 3]);

@@ -75,6 +75,7 @@ class FakeHost {
   readonly listeners = new Set<(kinds: ReadonlySet<string>) => void>();
   broken = "";
   blocks = 3;
+  bare = false;
 
   async document(kind: string, key = ""): Promise<unknown> {
     const stage = key.split("/")[0]!;
@@ -84,7 +85,10 @@ class FakeHost {
         message: "it broke",
         details: { hint: "mend it" },
       });
-    return kind === "graph" ? chainOfBlocks(this.blocks, stage) : overlays(stage);
+    if (kind !== "graph") return overlays(stage);
+    const document = chainOfBlocks(this.blocks, stage);
+    const none = { handle_start: document.handle_start.map(() => 0), handles: new Int32Array() };
+    return this.bare ? { ...document, ...none } : document;
   }
   has(): boolean {
     return true;
@@ -191,6 +195,18 @@ describe("the graph view", () => {
     expect(host.selection.get().handles).toEqual([10]);
     key("Escape");
     expect(host.selection.get().handles).toEqual([]);
+  });
+
+  it("shows what is known of a node without handles", async () => {
+    host.bare = true;
+    await view.setStage("planned");
+    view.reveal([2]);
+    key("Home");
+    key("ArrowDown");
+    expect(spoken()).toMatch(/^mm, mm0/);
+    key(" ");
+    expect(host.selection.get().handles).toEqual([]);
+    expect(byLabel("Details").textContent).toContain("mm0");
   });
 
   it("selects all of a module", () => {

@@ -97,7 +97,8 @@ export class GraphView implements GraphHandle {
     this.build(roomy);
     const observer = new ResizeObserver(() => {
       const wide = el.clientWidth >= ROOMY;
-      if (!this.chosen && el.clientWidth && this.details && this.details.el.hidden === wide) this.showDetails(wide);
+      if (!this.chosen && el.clientWidth && this.details && this.details.el.hidden === wide)
+        this.showDetails(wide);
     });
     observer.observe(el);
     this.ends.push(() => observer.disconnect());
