@@ -6,7 +6,18 @@ import { selectionOf } from "../shared/selection.ts";
 import { Compare } from "./compare.ts";
 import { comparison, GRAPH } from "./fixtures.ts";
 import { statusOf } from "./graphs.ts";
-import { csv, deltaOf, kindOf, kinds, metrics, nodesOf, operatorsOf, python, ranked, valueOf } from "./model.ts";
+import {
+  csv,
+  deltaOf,
+  kindOf,
+  kinds,
+  metrics,
+  nodesOf,
+  operatorsOf,
+  python,
+  ranked,
+  valueOf,
+} from "./model.ts";
 import { decades } from "./scatter.ts";
 import { sideHost, translated } from "./sides.ts";
 
@@ -14,9 +25,17 @@ const doc = comparison();
 
 describe("rows", () => {
   it("are of the kinds that occur", () => {
-    expect([0, 1, 2, 3].map((row) => kindOf(doc, row))).toEqual(["matched", "changed", "some", "only:1"]);
+    expect([0, 1, 2, 3].map((row) => kindOf(doc, row))).toEqual([
+      "matched",
+      "changed",
+      "some",
+      "only:1",
+    ]);
     expect(kinds(doc).map(({ title, rows }) => [title, rows])).toEqual([
-      ["Matched", 1], ["Changed", 1], ["On some sides", 1], ["Only in fused", 1],
+      ["Matched", 1],
+      ["Changed", 1],
+      ["On some sides", 1],
+      ["Only in fused", 1],
     ]);
   });
 
@@ -45,7 +64,9 @@ describe("rows", () => {
 
   it("lowerings alone have no times", () => {
     expect(metrics(doc)).toEqual(["ms", "bytes"]);
-    expect(metrics({ ...doc, sides: doc.sides.map((side) => ({ ...side, ms: null })) })).toEqual(["bytes"]);
+    expect(metrics({ ...doc, sides: doc.sides.map((side) => ({ ...side, ms: null })) })).toEqual([
+      "bytes",
+    ]);
   });
 });
 
@@ -66,8 +87,14 @@ describe("copies", () => {
       'ExecuTorch = lowering.run(*lowering.example_inputs(), profile=True, runtime="executorch")\n' +
         'wb.compare(fused, plain, ExecuTorch, names=["fused", "plain", "ExecuTorch"]).table\n',
     );
-    const named = { ...doc, method: "encode", sides: doc.sides.map((side, at) => (at ? side : { ...side, name: "a b" })) };
-    expect(python(named)).toContain('wb.compare(side_0, fused, ExecuTorch, names=["a b", "fused", "ExecuTorch"], method="encode")');
+    const named = {
+      ...doc,
+      method: "encode",
+      sides: doc.sides.map((side, at) => (at ? side : { ...side, name: "a b" })),
+    };
+    expect(python(named)).toContain(
+      'wb.compare(side_0, fused, ExecuTorch, names=["a b", "fused", "ExecuTorch"], method="encode")',
+    );
   });
 });
 
@@ -115,7 +142,9 @@ describe("the graph of a side", () => {
     expect(await own.document("graph", "lowered/forward")).toBe(GRAPH);
     expect(own.live).toBe(false);
     await expect(own.document("overlays", "lowered/forward")).rejects.toThrow("graph only");
-    await expect(own.call("graph.details", { stage: "lowered", method: "forward", row: 1 })).rejects.toThrow();
+    await expect(
+      own.call("graph.details", { stage: "lowered", method: "forward", row: 1 }),
+    ).rejects.toThrow();
     expect(host.calls).toEqual([]);
     expect(own.about.stages.map(({ name }) => name)).toEqual([]);
     expect(own.about).toMatchObject({ stage: "lowered", title: "fused" });
@@ -165,7 +194,11 @@ describe("the view", () => {
 
   beforeEach(() => {
     graphs = [];
-    host = new MockHost({ "compare:0": comparison(0), "compare:1": comparison(1), "compare:2": comparison(2) });
+    host = new MockHost({
+      "compare:0": comparison(0),
+      "compare:1": comparison(1),
+      "compare:2": comparison(2),
+    });
     root = document.createElement("div");
     document.body.append(root);
     view = new Compare(host, root, comparison(), graph);
@@ -176,7 +209,9 @@ describe("the view", () => {
   });
 
   it("has a line a side, with what it differs by", () => {
-    const totals = [...root.querySelectorAll(".wb-totals tbody tr")].map((line) => line.textContent);
+    const totals = [...root.querySelectorAll(".wb-totals tbody tr")].map(
+      (line) => line.textContent,
+    );
     expect(totals.length).toBe(3);
     expect(totals[0]).toContain("plainreference");
     expect(totals[1]).toContain("−2.00 ms (−20.0 %)");
@@ -195,7 +230,9 @@ describe("the view", () => {
   });
 
   it("sorts by a difference", () => {
-    const heading = [...root.querySelectorAll("th")].find((th) => th.textContent === "ExecuTorch: Δ time")!;
+    const heading = [...root.querySelectorAll("th")].find(
+      (th) => th.textContent === "ExecuTorch: Δ time",
+    )!;
     heading.querySelector("button")!.click();
     expect(nodes().slice(0, 3)).toEqual(["conv, relu", "mul", "add"]);
   });
@@ -203,8 +240,12 @@ describe("the view", () => {
   it("takes another reference", async () => {
     root.querySelectorAll<HTMLInputElement>("input[type=radio]")[1]!.click();
     await settled();
-    expect(root.querySelector(".wb-totals tbody tr:nth-child(2)")!.textContent).toContain("reference");
-    expect([...root.querySelectorAll("th")].some((th) => th.textContent === "plain: Δ time")).toBe(true);
+    expect(root.querySelector(".wb-totals tbody tr:nth-child(2)")!.textContent).toContain(
+      "reference",
+    );
+    expect([...root.querySelectorAll("th")].some((th) => th.textContent === "plain: Δ time")).toBe(
+      true,
+    );
   });
 
   it("a reference that can't be had is an error in the view, and the old one stays", async () => {
@@ -242,11 +283,16 @@ describe("the view", () => {
     button("Graphs").click();
     await settled();
     expect(graphs.map(({ side }) => side)).toEqual(["plain", "fused"]);
-    const chosen = root.querySelector<HTMLSelectElement>("select[aria-label='The side in the picture']")!;
+    const chosen = root.querySelector<HTMLSelectElement>(
+      "select[aria-label='The side in the picture']",
+    )!;
     chosen.value = "2";
     chosen.dispatchEvent(new Event("change"));
     await settled();
-    expect(graphs.filter(({ destroyed }) => !destroyed).map(({ side }) => side)).toEqual(["plain", "ExecuTorch"]);
+    expect(graphs.filter(({ destroyed }) => !destroyed).map(({ side }) => side)).toEqual([
+      "plain",
+      "ExecuTorch",
+    ]);
     view.destroy();
     expect(graphs.every(({ destroyed }) => destroyed)).toBe(true);
     expect(host.listening).toBe(0);
@@ -261,7 +307,11 @@ describe("the view", () => {
   });
 
   it("loads the comparison again when a side was added", async () => {
-    host.give("compare:0", { ...comparison(), can_add_peer: false, sides: comparison().sides.map((side) => ({ ...side, name: `${side.name}!` })) });
+    host.give("compare:0", {
+      ...comparison(),
+      can_add_peer: false,
+      sides: comparison().sides.map((side) => ({ ...side, name: `${side.name}!` })),
+    });
     host.changed("compare");
     await settled();
     expect(root.querySelector(".wb-totals")!.textContent).toContain("fused!");

@@ -67,8 +67,10 @@ export class Compare {
       this.draw();
     });
     this.otherGroup = group("Against", this.otherSelect);
-    this.peer = button("+ ExecuTorch", "Run the first side's program in ExecuTorch's own runtime, too", () =>
-      void this.addPeer(),
+    this.peer = button(
+      "+ ExecuTorch",
+      "Run the first side's program in ExecuTorch's own runtime, too",
+      () => void this.addPeer(),
     );
     this.pictures = new Map(
       (
@@ -152,7 +154,8 @@ export class Compare {
       clearError(this.el);
       this.doc = doc;
       this.index = new HandleIndex(doc.handle_start, doc.handles);
-      if (this.other === doc.reference || this.other >= doc.sides.length) this.other = others(doc)[0]!;
+      if (this.other === doc.reference || this.other >= doc.sides.length)
+        this.other = others(doc)[0]!;
       if (!metrics(doc).includes(this.metric)) this.metric = "bytes";
       this.fill();
     } catch (error) {
@@ -167,19 +170,33 @@ export class Compare {
     const { doc } = this;
     this.peer.hidden = !this.host.live || !doc.can_add_peer;
     const sides = doc.sides.map((side, number) => ({ value: String(number), text: side.name }));
-    setOptions(this.otherSelect, sides.filter((side) => Number(side.value) !== doc.reference), String(this.other));
+    setOptions(
+      this.otherSelect,
+      sides.filter((side) => Number(side.value) !== doc.reference),
+      String(this.other),
+    );
     const titles = { ms: "time", bytes: "bytes written" } as const;
-    setOptions(this.metricSelect, metrics(doc).map((name) => ({ value: name, text: titles[name] })), this.metric);
+    setOptions(
+      this.metricSelect,
+      metrics(doc).map((name) => ({ value: name, text: titles[name] })),
+      this.metric,
+    );
     const focused = this.totals.contains(document.activeElement);
     this.totals.replaceChildren(totals(doc, (side) => void this.load(side)));
-    if (focused) this.totals.querySelector<HTMLElement>("input:checked")?.focus({ preventScroll: true });
+    if (focused)
+      this.totals.querySelector<HTMLElement>("input:checked")?.focus({ preventScroll: true });
     this.chips.replaceChildren(
       ...kinds(doc).map((kind) =>
-        toggle(`${kind.title} ${kind.rows}`, `Show rows: ${kind.title.toLowerCase()}`, !this.off.has(kind.name), (on) => {
-          if (on) this.off.delete(kind.name);
-          else this.off.add(kind.name);
-          this.filter();
-        }),
+        toggle(
+          `${kind.title} ${kind.rows}`,
+          `Show rows: ${kind.title.toLowerCase()}`,
+          !this.off.has(kind.name),
+          (on) => {
+            if (on) this.off.delete(kind.name);
+            else this.off.add(kind.name);
+            this.filter();
+          },
+        ),
       ),
     );
     this.filter();
@@ -195,11 +212,13 @@ export class Compare {
   }
 
   private draw(): void {
-    for (const [name, made] of this.pictures) made.setAttribute("aria-pressed", String(name === this.shown));
+    for (const [name, made] of this.pictures)
+      made.setAttribute("aria-pressed", String(name === this.shown));
     this.otherGroup.hidden = this.shown === "none" || this.doc.sides.length < 3;
     const mode: Mode = this.shown === "none" ? "first" : "both";
     this.split.setMode(mode);
-    const wanted = this.shown === "scatter" ? this.scatter.el : this.shown === "graphs" ? this.graphs.el : null;
+    const wanted =
+      this.shown === "scatter" ? this.scatter.el : this.shown === "graphs" ? this.graphs.el : null;
     if (wanted && this.picture.firstElementChild !== wanted) this.picture.replaceChildren(wanted);
     if (this.shown === "scatter") this.scatter.update(this.doc, this.other, this.metric, this.rows);
     if (this.shown === "graphs") this.graphs.show(this.doc, this.other);

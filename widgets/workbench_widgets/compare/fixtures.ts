@@ -6,13 +6,30 @@ const words = (...items: string[]) => StringColumn.from(items);
 
 function side(name: string, changes: Partial<CompareSide> = {}): CompareSide {
   return {
-    name, title: `Run of ${name}`, kind: "run", stage: "lowered", rows: 4, matched: 1, changed: 1, only: 0, nodes: 4, bytes: 4096,
-    program_bytes: 1024, arena_bytes: 512, ms: 10, ...changes,
+    name,
+    title: `Run of ${name}`,
+    kind: "run",
+    stage: "lowered",
+    rows: 4,
+    matched: 1,
+    changed: 1,
+    only: 0,
+    nodes: 4,
+    bytes: 4096,
+    program_bytes: 1024,
+    arena_bytes: 512,
+    ms: 10,
+    ...changes,
   };
 }
 
 function cells(nodes: string[], ms: number[], changes: Partial<CompareCells> = {}): CompareCells {
-  const named = nodes.flatMap((text, row) => text.split(", ").filter(Boolean).map((node) => [node, row] as const));
+  const named = nodes.flatMap((text, row) =>
+    text
+      .split(", ")
+      .filter(Boolean)
+      .map((node) => [node, row] as const),
+  );
   return {
     nodes: words(...nodes),
     operators: words(...nodes.map((text) => (text ? `aten.${text.split("_")[0]}.default` : ""))),
@@ -34,7 +51,11 @@ export function comparison(reference = 0): CompareDocument {
   return {
     method: "forward",
     reference,
-    sides: [side("plain"), side("fused", { ms: 8, only: 1 }), side("ExecuTorch", { kind: "peer", ms: 20 })],
+    sides: [
+      side("plain"),
+      side("fused", { ms: 8, only: 1 }),
+      side("ExecuTorch", { kind: "peer", ms: 20 }),
+    ],
     cells: [
       cells(["add", "conv, relu", "mul", ""], [1, 6, 3, NaN]),
       cells(["add", "fused", "", "tanh"], [1, 5, NaN, 2], {

@@ -9,7 +9,11 @@ import { makeSplit } from "../shared/split.ts";
 import type { Theme } from "../shared/theme.ts";
 import { sideHost } from "./sides.ts";
 
-export type GraphMount = (host: Host, el: HTMLElement, options: GraphOptions) => GraphHandle | Promise<GraphHandle>;
+export type GraphMount = (
+  host: Host,
+  el: HTMLElement,
+  options: GraphOptions,
+) => GraphHandle | Promise<GraphHandle>;
 
 export interface Graphs {
   readonly el: HTMLElement;
@@ -29,7 +33,8 @@ export const ONLY = "#009E73";
 export function statusOf(doc: CompareDocument, side: number, graph: GraphDocument): Uint8Array {
   const cells = doc.cells[side]!;
   const named = new Map<string, number>();
-  for (let at = 0; at < cells.node.length; at++) named.set(cells.node.get(at), cells.node_row[at] ?? -1);
+  for (let at = 0; at < cells.node.length; at++)
+    named.set(cells.node.get(at), cells.node_row[at] ?? -1);
   const rows = new HandleIndex(doc.handle_start, doc.handles);
   const first = new Map<number, number>();
   cells.handle.forEach((own, at) => first.set(own, cells.first_handle[at] ?? 0));
@@ -39,7 +44,9 @@ export function statusOf(doc: CompareDocument, side: number, graph: GraphDocumen
     if (kind !== "call" && kind !== "delegate" && kind !== "control") return 0;
     const row = named.get(graph.name.get(node));
     if (row !== undefined) return doc.status[row] ?? 0;
-    const handles = origins.handles(node).map((handle) => (first.size ? (first.get(handle) ?? 0) : handle));
+    const handles = origins
+      .handles(node)
+      .map((handle) => (first.size ? (first.get(handle) ?? 0) : handle));
     return Math.max(0, ...rows.find(handles).map((found) => doc.status[found] ?? 0));
   });
 }
@@ -64,7 +71,13 @@ function layerOf(doc: CompareDocument, side: number): GraphLayer {
   };
 }
 
-function drawStatus(pen: CanvasRenderingContext2D, box: SceneBox, status: number, scale: number, theme: Theme): void {
+function drawStatus(
+  pen: CanvasRenderingContext2D,
+  box: SceneBox,
+  status: number,
+  scale: number,
+  theme: Theme,
+): void {
   const color = status === 1 ? CHANGED : ONLY;
   const unit = 1 / scale;
   pen.strokeStyle = color;
@@ -119,15 +132,27 @@ export function makeGraphs(host: Host, mount: GraphMount): Graphs {
   const fill = async (doc: CompareDocument, pane: HTMLElement, side: number, mine: number) => {
     const { name } = doc.sides[side]!;
     const slot = h("div.wb-slot");
-    pane.replaceChildren(h("div.wb-graph-side", {}, h("div.wb-graph-name", { title: doc.sides[side]!.title }, name), slot));
+    pane.replaceChildren(
+      h(
+        "div.wb-graph-side",
+        {},
+        h("div.wb-graph-name", { title: doc.sides[side]!.title }, name),
+        slot,
+      ),
+    );
     try {
       const own = sideHost(host, side, doc);
-      const handle = await mount(own, slot, { stage: doc.sides[side]!.stage, method: doc.method, chrome: false });
+      const handle = await mount(own, slot, {
+        stage: doc.sides[side]!.stage,
+        method: doc.method,
+        chrome: false,
+      });
       if (closed || mine !== turn) return handle.destroy();
       handles.push({ handle, remove: handle.addLayer(layerOf(doc, side)) });
       const end = handle.onReady(({ document }) => {
         const { handles: picked } = own.selection.get();
-        if (picked.length) handle.reveal(new HandleIndex(document.handle_start, document.handles).find(picked));
+        if (picked.length)
+          handle.reveal(new HandleIndex(document.handle_start, document.handles).find(picked));
         queueMicrotask(() => end()); // only at first: later the graph follows the selection itself
       });
     } catch (error) {
@@ -156,5 +181,10 @@ export function makeGraphs(host: Host, mount: GraphMount): Graphs {
 }
 
 function entry(color: string, sign: string, text: string): HTMLElement {
-  return h("span", {}, h("span.wb-sign", { style: `background:${color}`, "aria-hidden": true }, sign), text);
+  return h(
+    "span",
+    {},
+    h("span.wb-sign", { style: `background:${color}`, "aria-hidden": true }, sign),
+    text,
+  );
 }

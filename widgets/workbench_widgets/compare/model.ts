@@ -49,21 +49,36 @@ export function metrics(doc: CompareDocument): Metric[] {
 }
 
 /** The metric of a side in a row; null where the side has no such row or did not measure it. */
-export function valueOf(doc: CompareDocument, row: number, side: number, metric: Metric): number | null {
+export function valueOf(
+  doc: CompareDocument,
+  row: number,
+  side: number,
+  metric: Metric,
+): number | null {
   if (!present(doc, row, side)) return null;
   const value = doc.cells[side]?.[metric][row];
   return value === undefined || Number.isNaN(value) ? null : value;
 }
 
 /** The side's metric less the reference's; null where either is missing. */
-export function deltaOf(doc: CompareDocument, row: number, side: number, metric: Metric): number | null {
+export function deltaOf(
+  doc: CompareDocument,
+  row: number,
+  side: number,
+  metric: Metric,
+): number | null {
   const own = valueOf(doc, row, side, metric);
   const wanted = valueOf(doc, row, doc.reference, metric);
   return own === null || wanted === null ? null : own - wanted;
 }
 
 /** SQNR and largest error against the reference; null where not known. */
-export function errorOf(doc: CompareDocument, row: number, side: number, what: "sqnr" | "error"): number | null {
+export function errorOf(
+  doc: CompareDocument,
+  row: number,
+  side: number,
+  what: "sqnr" | "error",
+): number | null {
   const value = doc.cells[side]?.[what][row];
   return value === undefined || Number.isNaN(value) ? null : value;
 }
@@ -131,7 +146,8 @@ export function csv(doc: CompareDocument, rows: readonly number[]): string {
       [`${name}: max error`, (row) => errorOf(doc, row, side, "error")],
     );
   }
-  const line = (row: number) => columns.map(([, value]) => quote(String(value(row) ?? ""))).join(",");
+  const line = (row: number) =>
+    columns.map(([, value]) => quote(String(value(row) ?? ""))).join(",");
   return [columns.map(([title]) => quote(title)).join(","), ...rows.map(line)].join("\n") + "\n";
 }
 

@@ -19,10 +19,15 @@ import {
 const SIGNS: Readonly<Record<string, string>> = { matched: "=", changed: "△" };
 
 /** Columns over rows of the document; `rows` says which row of the document stands where in the table. */
-export function columns(doc: CompareDocument, metric: Metric, rows: readonly number[]): TableColumn[] {
+export function columns(
+  doc: CompareDocument,
+  metric: Metric,
+  rows: readonly number[],
+): TableColumn[] {
   const format = metric === "ms" ? ms : bytes;
   const title = metric === "ms" ? "time" : "bytes";
-  const text = (value: number | null, how: (value: number) => string) => (value === null ? "–" : how(value));
+  const text = (value: number | null, how: (value: number) => string) =>
+    value === null ? "–" : how(value);
   const at = (place: number) => rows[place] ?? 0;
   const made: TableColumn[] = [
     {
@@ -31,7 +36,12 @@ export function columns(doc: CompareDocument, metric: Metric, rows: readonly num
       text: (place) => kindTitle(doc, kindOf(doc, at(place))),
       cell: (place) => {
         const kind = kindOf(doc, at(place));
-        return h("span", {}, h("span.wb-sign-plain", { "aria-hidden": true }, SIGNS[kind] ?? "+"), kindTitle(doc, kind));
+        return h(
+          "span",
+          {},
+          h("span.wb-sign-plain", { "aria-hidden": true }, SIGNS[kind] ?? "+"),
+          kindTitle(doc, kind),
+        );
       },
     },
     { name: "nodes", title: "Nodes", text: (place) => nodesOf(doc, at(place)) },
@@ -55,7 +65,9 @@ export function columns(doc: CompareDocument, metric: Metric, rows: readonly num
       title: `${side.name}: ${title}`,
       numeric: true,
       text: (place) => text(valueOf(doc, at(place), index, metric), format),
-      hint: (place) => doc.cells[index]!.inside.get(at(place)) || text(valueOf(doc, at(place), index, metric), format),
+      hint: (place) =>
+        doc.cells[index]!.inside.get(at(place)) ||
+        text(valueOf(doc, at(place), index, metric), format),
       value: (place) => valueOf(doc, at(place), index, metric),
     });
   });
@@ -91,11 +103,20 @@ function sqnr(value: number): string {
   return value === -Infinity ? "no signal" : `${value.toFixed(1)} dB`;
 }
 
-function deltaCell(value: number | null, most: number, format: (value: number) => string): HTMLElement {
+function deltaCell(
+  value: number | null,
+  most: number,
+  format: (value: number) => string,
+): HTMLElement {
   if (value === null) return h("span.wb-muted", {}, "–");
   const share = most ? Math.abs(value) / most : 0;
   const bar = h(value > 0 ? "span.wb-delta-bar.wb-more" : "span.wb-delta-bar.wb-less", {
     style: `width:${(50 * share).toFixed(1)}%`,
   });
-  return h("span.wb-delta", {}, h("span.wb-delta-text", {}, delta(value, format)), h("span.wb-delta-track", { "aria-hidden": true }, value ? bar : null));
+  return h(
+    "span.wb-delta",
+    {},
+    h("span.wb-delta-text", {}, delta(value, format)),
+    h("span.wb-delta-track", { "aria-hidden": true }, value ? bar : null),
+  );
 }

@@ -228,7 +228,10 @@ export function makeScatter(onPick: (row: number, extend: boolean) => void): Sca
       cursor = -1;
       const named = next.sides[other]!.name;
       empty.hidden = points.length > 0;
-      empty.textContent = what === "ms" ? `No row was timed on both sides: ${named} needs a run` : "No row is on both sides";
+      empty.textContent =
+        what === "ms"
+          ? `No row was timed on both sides: ${named} needs a run`
+          : "No row is on both sides";
       canvas.hidden = points.length === 0;
       const label = `${points.length} rows: ${next.sides[next.reference]!.name} across, ${named} up`;
       canvas.setAttribute("aria-label", `${label}; arrow keys go from the largest difference down`);

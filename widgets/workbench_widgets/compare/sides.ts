@@ -1,6 +1,20 @@
 // The host as the graph of one side sees it: that side's graph, and the selection in that side's handles.
-import type { About, Calls, CompareCells, CompareDocument, Documents, Events, Picked } from "../contract.ts";
-import { CallError, type CallName, type DocumentKind, type EventName, type Host } from "../shared/host.ts";
+import type {
+  About,
+  Calls,
+  CompareCells,
+  CompareDocument,
+  Documents,
+  Events,
+  Picked,
+} from "../contract.ts";
+import {
+  CallError,
+  type CallName,
+  type DocumentKind,
+  type EventName,
+  type Host,
+} from "../shared/host.ts";
 import { same, type SelectionStore } from "../shared/selection.ts";
 
 /** A selection in the handles of a side that counts differently; both sides of the map stay in step. */

@@ -11,16 +11,41 @@ interface Total {
 }
 
 const TOTALS: readonly Total[] = [
-  { title: "Time", hint: "Median of one execution, summed over the rows", value: (side) => side.ms, text: ms },
+  {
+    title: "Time",
+    hint: "Median of one execution, summed over the rows",
+    value: (side) => side.ms,
+    text: ms,
+  },
   { title: "Program", hint: "Size of the file", value: (side) => side.program_bytes, text: bytes },
   { title: "Arenas", hint: "Planned memory", value: (side) => side.arena_bytes, text: bytes },
-  { title: "Written", hint: "Bytes that all nodes write", value: (side) => side.bytes, text: bytes },
+  {
+    title: "Written",
+    hint: "Bytes that all nodes write",
+    value: (side) => side.bytes,
+    text: bytes,
+  },
   { title: "Nodes", hint: "Calls in the lowered graph", value: (side) => side.nodes, text: count },
 ];
 const ROWS: readonly Total[] = [
-  { title: "Matched", hint: "Rows that are the same on all sides", value: (side) => side.matched, text: count },
-  { title: "Changed", hint: "Rows that all sides have, but differently", value: (side) => side.changed, text: count },
-  { title: "Only here", hint: "Rows that no other side has", value: (side) => side.only, text: count },
+  {
+    title: "Matched",
+    hint: "Rows that are the same on all sides",
+    value: (side) => side.matched,
+    text: count,
+  },
+  {
+    title: "Changed",
+    hint: "Rows that all sides have, but differently",
+    value: (side) => side.changed,
+    text: count,
+  },
+  {
+    title: "Only here",
+    hint: "Rows that no other side has",
+    value: (side) => side.only,
+    text: count,
+  },
 ];
 
 /** One line a side; its button makes it the reference. */
@@ -28,7 +53,9 @@ export function totals(doc: CompareDocument, onReference: (side: number) => void
   const known = TOTALS.filter(({ value }) => doc.sides.some((side) => value(side) !== null));
   const group = unique("reference");
   const wanted = doc.sides[doc.reference]!;
-  const heads = [...known, ...ROWS].map(({ title, hint }) => h("th.wb-number", { scope: "col", title: hint }, title));
+  const heads = [...known, ...ROWS].map(({ title, hint }) =>
+    h("th.wb-number", { scope: "col", title: hint }, title),
+  );
   const lines = doc.sides.map((side, number) => {
     const chosen = number === doc.reference;
     const radio = h("input", {
@@ -43,7 +70,17 @@ export function totals(doc: CompareDocument, onReference: (side: number) => void
     return h(
       "tr",
       { title: side.title },
-      h("th", { scope: "row" }, h("label", { title }, radio, h("strong", {}, shorten(side.name, 28)), chosen ? h("span.wb-muted", {}, "reference") : null)),
+      h(
+        "th",
+        { scope: "row" },
+        h(
+          "label",
+          { title },
+          radio,
+          h("strong", {}, shorten(side.name, 28)),
+          chosen ? h("span.wb-muted", {}, "reference") : null,
+        ),
+      ),
       ...known.map((total) => cell(total, side, chosen ? null : wanted)),
       ...ROWS.map((total) => cell(total, side, null)),
     );
@@ -70,6 +107,9 @@ function cell(total: Total, side: CompareSide, wanted: CompareSide | null): HTML
 
 function changeText(change: number, base: number | null, text: (value: number) => string): string {
   // Below a tenth of a percent there is nothing to read.
-  const share = base && Math.abs(change / base) >= 0.0005 ? ` (${change > 0 ? "+" : ""}${percent(change / base)})` : "";
+  const share =
+    base && Math.abs(change / base) >= 0.0005
+      ? ` (${change > 0 ? "+" : ""}${percent(change / base)})`
+      : "";
   return delta(change, text) + share;
 }

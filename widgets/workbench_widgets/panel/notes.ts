@@ -3,7 +3,10 @@ import type { About, Stage } from "../contract.ts";
 import { seconds } from "../shared/format.ts";
 
 /** The stages whose detail changed, with the detail that they had. */
-export function differences(before: readonly Stage[], after: readonly Stage[]): Map<string, string> {
+export function differences(
+  before: readonly Stage[],
+  after: readonly Stage[],
+): Map<string, string> {
   const known = new Map(before.map((stage) => [stage.name, stage.detail]));
   const found = new Map<string, string>();
   for (const stage of after) {

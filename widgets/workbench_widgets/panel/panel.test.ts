@@ -1,64 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { GraphDocument, Stage } from "../contract.ts";
+import type { GraphDocument } from "../contract.ts";
 import { MockHost } from "../shared/mock_host.ts";
 import { StringColumn } from "../shared/unpack.ts";
+import { fake, settled, STAGES, type Fake } from "./fakes.ts";
 import { differences, relowered } from "./notes.ts";
 import { Panel } from "./panel.ts";
-import { graphStage, PLACES, type Mounted, type PanelView } from "./places.ts";
+import { graphStage, PLACES } from "./places.ts";
 import { describe as named } from "./selection_line.ts";
 
-const STAGES: Stage[] = (
-  [
-    ["exported", "20 nodes", 0.2],
-    ["edge", "18 nodes", 0.1],
-    ["partitioned", "2 partitions", 0.02],
-    ["lowered", "10 nodes", 0.03],
-    ["planned", "4 KiB", 0.05],
-    ["program", "1.20 MB", 0.01],
-    ["run", "", null],
-  ] as const
-).map(([name, detail, seconds]) => ({ name, title: name[0]!.toUpperCase() + name.slice(1), detail, seconds }));
-
-interface Fake {
-  readonly view: PanelView;
-  readonly mounted: { el: HTMLElement; stage: string; destroyed: boolean; stages: string[]; starts: number; draw(stage: string): void }[];
-}
-
-function fake(title: string, fails?: () => boolean): Fake {
-  const mounted: Fake["mounted"] = [];
-  return {
-    mounted,
-    view: {
-      title,
-      mount: async (host, el, options): Promise<Mounted> => {
-        await Promise.resolve();
-        if (fails?.()) throw new Error(`${title} is broken`);
-        expect(host.about.stage).toBe(options.stage);
-        const listeners = new Set<(scene: { document: { stage: string } }) => void>();
-        const record = {
-          el, stage: options.stage, destroyed: false, stages: [] as string[], starts: 0,
-          draw: (stage: string) => listeners.forEach((listener) => listener({ document: { stage } })),
-        };
-        mounted.push(record);
-        el.append(title);
-        return {
-          destroy: () => (record.destroyed = true),
-          setStage: (stage: string) => {
-            record.stages.push(stage);
-            return settled(); // it has to be fetched and laid out
-          },
-          start: () => (record.starts += 1),
-          onReady: (listener) => {
-            listeners.add(listener);
-            return () => listeners.delete(listener);
-          },
-        };
-      },
-    },
-  };
-}
-
-const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
 let host: MockHost;
 let root: HTMLElement;
 let panel: Panel;
@@ -74,8 +23,10 @@ function open(stage = "edge", changes: Record<string, Fake> = {}): void {
   panel = new Panel(host, root, { views, places: PLACES });
 }
 
-const tab = (name: string) => root.querySelector<HTMLButtonElement>(`[role=tab][data-stage=${name}]`)!;
-const chosen = () => root.querySelector<HTMLElement>("[role=tab][aria-selected=true]")!.dataset.stage;
+const tab = (name: string) =>
+  root.querySelector<HTMLButtonElement>(`[role=tab][data-stage=${name}]`)!;
+const chosen = () =>
+  root.querySelector<HTMLElement>("[role=tab][aria-selected=true]")!.dataset.stage;
 const visible = () =>
   [...root.querySelectorAll<HTMLElement>(".wb-slot")]
     .filter((slot) => !slot.closest("[hidden]"))
@@ -297,7 +248,9 @@ describe("what changes", () => {
     open();
     host.about = {
       ...host.about,
-      stages: STAGES.map((stage) => (stage.name === "run" ? { ...stage, detail: "1.2 ms" } : stage)),
+      stages: STAGES.map((stage) =>
+        stage.name === "run" ? { ...stage, detail: "1.2 ms" } : stage,
+      ),
     };
     host.changed("profile", "about");
     expect(tab("run").textContent).toContain("1.2 ms");
@@ -308,7 +261,10 @@ describe("what changes", () => {
     const about = { ...host.about, stages: STAGES };
     expect(relowered(about, about)).toContain("no count changed");
     expect(differences(STAGES, again)).toEqual(
-      new Map([["partitioned", "2 partitions"], ["lowered", "10 nodes"]]),
+      new Map([
+        ["partitioned", "2 partitions"],
+        ["lowered", "10 nodes"],
+      ]),
     );
   });
 });
@@ -335,10 +291,15 @@ describe("actions", () => {
     open("planned");
     click("Report");
     await settled();
-    expect(host.calls).toEqual([{ name: "panel.report", args: { stage: "planned", method: "forward" } }]);
+    expect(host.calls).toEqual([
+      { name: "panel.report", args: { stage: "planned", method: "forward" } },
+    ]);
     expect(root.querySelector("[role=alert]")!.textContent).toContain("there is no such thing");
     const saved = vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:test");
-    host.answers.set("panel.report", () => ({ name: "report_forward.html", html: "<!doctype html>" }));
+    host.answers.set("panel.report", () => ({
+      name: "report_forward.html",
+      html: "<!doctype html>",
+    }));
     click("Report");
     await settled();
     expect(saved).toHaveBeenCalledOnce();
@@ -348,7 +309,12 @@ describe("actions", () => {
   });
 
   it("Recipe shows the recipe, and is closed with Escape", async () => {
-    host.give("recipe:", { python: "wb.Recipe()", json: '{"version": 1}', problem: "", versions: { torch: "2.13.0" } });
+    host.give("recipe:", {
+      python: "wb.Recipe()",
+      json: '{"version": 1}',
+      problem: "",
+      versions: { torch: "2.13.0" },
+    });
     open();
     click("Recipe");
     await settled();
@@ -422,8 +388,12 @@ describe("the selection's line", () => {
   });
 
   it("prefers the picked node, then the first call", () => {
-    expect(named(graph, { method: "forward", handles: [3], node: null })).toMatchObject({ title: "conv and 1 more" });
-    expect(named(graph, { method: "forward", handles: [3], node: "p_weight" })?.title).toBe("p_weight and 1 more");
+    expect(named(graph, { method: "forward", handles: [3], node: null })).toMatchObject({
+      title: "conv and 1 more",
+    });
+    expect(named(graph, { method: "forward", handles: [3], node: "p_weight" })?.title).toBe(
+      "p_weight and 1 more",
+    );
     expect(named(graph, { method: "forward", handles: [6], node: null })?.title).toBe("relu");
     expect(named(graph, { method: "forward", handles: [8], node: null })).toBeNull();
   });

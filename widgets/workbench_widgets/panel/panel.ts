@@ -8,6 +8,7 @@ import { matches } from "../shared/host.ts";
 import { button, select, spacer, toggle } from "../shared/toolbar.ts";
 import { differences, relowered } from "./notes.ts";
 import { recipeButton, type RecipeButton } from "./recipe.ts";
+import { pythonName, reportPython, scoped } from "./scoped.ts";
 import { makeSelectionLine, type SelectionLine } from "./selection_line.ts";
 import { makeSplit, type Mode, type Split } from "../shared/split.ts";
 import { makeStageBar, type StageBar } from "./stagebar.ts";
@@ -58,7 +59,9 @@ export class Panel {
     this.options = options;
     this.about = host.about;
     const stages = this.about.stages;
-    this.stage = stages.some((s) => s.name === this.about.stage) ? this.about.stage : (stages[0]?.name ?? "");
+    this.stage = stages.some((s) => s.name === this.about.stage)
+      ? this.about.stage
+      : (stages[0]?.name ?? "");
     this.method = this.about.method;
     const id = unique("panel");
     this.bar = makeStageBar(stages, this.stage, id, (name) => this.show(name));
@@ -75,7 +78,11 @@ export class Panel {
         ] as const
       ).map(([mode, text, title]) => [mode, button(text, title, () => this.setMode(mode))]),
     );
-    this.modeGroup = h("span.wb-modes", { role: "group", "aria-label": "Show" }, ...this.modes.values());
+    this.modeGroup = h(
+      "span.wb-modes",
+      { role: "group", "aria-label": "Show" },
+      ...this.modes.values(),
+    );
     this.recipe = recipeButton(host);
     const names = this.about.methods.map((name) => ({ value: name, text: name }));
     this.methods = select("Method", names, this.method, (name) => this.choose(name));
@@ -92,14 +99,21 @@ export class Panel {
         if (method !== this.method && this.about.methods.includes(method)) this.follow(method);
       }),
       on(this.el, "keydown", (event) => {
-        if (event.key !== "Escape" || event.defaultPrevented || !host.selection.get().handles.length) return;
+        if (
+          event.key !== "Escape" ||
+          event.defaultPrevented ||
+          !host.selection.get().handles.length
+        )
+          return;
         host.selection.set({ ...host.selection.get(), handles: [], node: null });
         event.preventDefault();
       }),
     );
     this.resize();
     this.show(this.stage);
-    this.ready = Promise.all([...this.slots.values()].map(async (slot) => (await slot.handle)?.ready));
+    this.ready = Promise.all(
+      [...this.slots.values()].map(async (slot) => (await slot.handle)?.ready),
+    );
   }
 
   destroy(): void {
@@ -120,7 +134,11 @@ export class Panel {
     const run = button("▶ Run", "Run with the example inputs and measure", () => void this.run());
     run.disabled = !live || !this.about.can_run;
     if (!live) run.title = "A report has no kernel to run in";
-    const report = button("Report", "Save all views as one HTML file", () => void this.report(report));
+    const report = button(
+      "Report",
+      "Save all views as one HTML file",
+      () => void this.report(report),
+    );
     const tall = toggle("⤢", "As high as the window", false, (on) => {
       this.el.classList.toggle("wb-tall", on);
       if (on) this.el.scrollIntoView({ block: "start" });
@@ -164,7 +182,10 @@ export class Panel {
   }
 
   private graphStage(): string {
-    return graphStage(this.stage, this.about.stages.map((stage) => stage.name));
+    return graphStage(
+      this.stage,
+      this.about.stages.map((stage) => stage.name),
+    );
   }
 
   private show(stage: string): void {
@@ -204,7 +225,12 @@ export class Panel {
     return this.place.alone ? this.whole : this.split.second;
   }
 
-  private async mount(name: string, el: HTMLElement, stage: string, method: string): Promise<Mounted | null> {
+  private async mount(
+    name: string,
+    el: HTMLElement,
+    stage: string,
+    method: string,
+  ): Promise<Mounted | null> {
     const view = this.options.views[name];
     if (!view) return null;
     try {
@@ -247,11 +273,15 @@ export class Panel {
 
   private failed(name: string, el: HTMLElement, error: unknown): void {
     const box = showError(el, error);
-    const again = button("Try again", `Show ${this.options.views[name]?.title ?? name} again`, () => {
-      el.remove();
-      this.slots.delete(name);
-      this.show(this.stage);
-    });
+    const again = button(
+      "Try again",
+      `Show ${this.options.views[name]?.title ?? name} again`,
+      () => {
+        el.remove();
+        this.slots.delete(name);
+        this.show(this.stage);
+      },
+    );
     box.append(h("div.wb-error-actions", {}, again));
   }
 
@@ -350,30 +380,4 @@ export class Panel {
       made.removeAttribute("aria-busy");
     }
   }
-}
-
-function pythonName(about: About): string {
-  return about.can_lower ? "lowering.selection" : "program.selection";
-}
-
-function reportPython(about: About): string {
-  return `${about.can_lower ? "lowering" : "program"}.to_html("report.html")`;
-}
-
-/** The host as one view sees it: the same, with the view's own name and stage. */
-function scoped(host: Host, view: string, stage: string): Host {
-  return {
-    live: host.live,
-    selection: host.selection,
-    get about() {
-      const about = { ...host.about, view, stage };
-      // The graph has a slider of its own, which would say the same as the bar.
-      return view === "graph" ? { ...about, stages: about.stages.filter(({ name }) => name === stage) } : about;
-    },
-    document: (kind, key) => host.document(kind, key),
-    has: (kind, key) => host.has(kind, key),
-    onChange: (listener) => host.onChange(listener),
-    call: (name, args) => host.call(name, args),
-    onEvent: (name, listener) => host.onEvent(name, listener),
-  };
 }

@@ -8,7 +8,9 @@ export interface Mounted {
   readonly ready?: Promise<unknown>;
   setStage?(stage: string, method?: string): unknown;
   /** Calls back with what is drawn, whenever that changes; of the graph, whose details lead to other stages. */
-  onReady?(listener: (scene: { readonly document: { readonly stage: string } }) => void): () => void;
+  onReady?(
+    listener: (scene: { readonly document: { readonly stage: string } }) => void,
+  ): () => void;
   /** Runs and measures; of the view that shows runs. */
   start?(): unknown;
 }

@@ -14,8 +14,18 @@ export interface RecipeButton {
 }
 
 export function recipeButton(host: Host): RecipeButton {
-  const drawer = h("div.wb-drawer", { id: unique("recipe"), role: "region", "aria-label": "Recipe", hidden: true });
-  const el = toggle("Recipe", "All choices that lead to this program, as Python and JSON", false, (on) => open(on));
+  const drawer = h("div.wb-drawer", {
+    id: unique("recipe"),
+    role: "region",
+    "aria-label": "Recipe",
+    hidden: true,
+  });
+  const el = toggle(
+    "Recipe",
+    "All choices that lead to this program, as Python and JSON",
+    false,
+    (on) => open(on),
+  );
   el.setAttribute("aria-expanded", "false");
   el.setAttribute("aria-controls", drawer.id);
   // A program from a file has no recipe.

@@ -26,10 +26,13 @@ function indexOf(graph: GraphDocument): HandleIndex {
 /** What a selection is in a graph; null where none of its nodes is there. */
 export function describe(graph: GraphDocument, picked: Picked): Described | null {
   const rows = indexOf(graph).find(picked.handles);
-  const named = picked.node === null ? -1 : rows.findIndex((row) => graph.name.get(row) === picked.node);
+  const named =
+    picked.node === null ? -1 : rows.findIndex((row) => graph.name.get(row) === picked.node);
   const first = rows[Math.max(0, named)];
   if (first === undefined) return null;
-  const calls = rows.filter((row) => graph.kind.get(row) === "call" || graph.kind.get(row) === "delegate");
+  const calls = rows.filter(
+    (row) => graph.kind.get(row) === "call" || graph.kind.get(row) === "delegate",
+  );
   const lead = named >= 0 || calls.length === 0 ? first : calls[0]!;
   const others = rows.length - 1;
   return {
@@ -57,7 +60,11 @@ export function makeSelectionLine(host: Host, stage: string, python: string): Se
     {},
     text,
     h("span.wb-spacer"),
-    h("code.wb-muted.wb-selection-python", { title: "The same selection in Python; it can be set there, too" }, python),
+    h(
+      "code.wb-muted.wb-selection-python",
+      { title: "The same selection in Python; it can be set there, too" },
+      python,
+    ),
     clear,
   );
   let current = stage;
@@ -68,7 +75,9 @@ export function makeSelectionLine(host: Host, stage: string, python: string): Se
     const picked = host.selection.get();
     clear.hidden = !picked.handles.length && picked.node === null;
     if (!picked.handles.length && picked.node === null) {
-      text.replaceChildren(h("span.wb-muted", {}, "Nothing selected: choose a node, tensor, instruction or row"));
+      text.replaceChildren(
+        h("span.wb-muted", {}, "Nothing selected: choose a node, tensor, instruction or row"),
+      );
       return;
     }
     // The graph may be on its way from a kernel that is busy: until then what is known stands here.
@@ -80,10 +89,7 @@ export function makeSelectionLine(host: Host, stage: string, python: string): Se
     if (mine !== turn) return;
     text.replaceChildren(...(found ? parts(found) : plain(picked)));
   };
-  const ends = [
-    host.selection.subscribe(() => void show()),
-    host.onChange(() => void show()),
-  ];
+  const ends = [host.selection.subscribe(() => void show()), host.onChange(() => void show())];
   void show();
   return {
     el,
@@ -127,7 +133,8 @@ function plain(picked: Picked): Node[] {
 function parts(found: Described): Node[] {
   const made: Node[] = [h("strong", { title: found.title }, shorten(found.title, 48))];
   if (found.op) made.push(h("span.wb-mono", { title: found.op }, shorten(found.op, 40)));
-  if (found.module) made.push(h("span", { title: `Module ${found.module}` }, shorten(found.module, 40)));
+  if (found.module)
+    made.push(h("span", { title: `Module ${found.module}` }, shorten(found.module, 40)));
   if (found.source) {
     made.push(
       h("span.wb-mono", { title: `Source line ${found.source}` }, shortPath(found.source)),

@@ -19,10 +19,14 @@ beforeEach(() => {
 });
 
 describe("the host of a report", () => {
-  const host = (): Host => new StaticHost(ABOUT, new Map([
-    ["graph:edge/forward", { data: golden.deflated }],
-    ["graph:lowered/forward", { error: failure }],
-  ]));
+  const host = (): Host =>
+    new StaticHost(
+      ABOUT,
+      new Map([
+        ["graph:edge/forward", { data: golden.deflated }],
+        ["graph:lowered/forward", { error: failure }],
+      ]),
+    );
 
   it("has the documents of the page, read once", async () => {
     const made = host();
@@ -43,8 +47,12 @@ describe("the host of a report", () => {
     const made = host();
     const missing = made.document("memory", "forward");
     await expect(missing).rejects.toBeInstanceOf(CallError);
-    await expect(missing).rejects.toMatchObject({ failure: { details: { found: "memory:forward" } } });
-    await expect(made.call("panel.report", { stage: "edge", method: "forward" })).rejects.toMatchObject({
+    await expect(missing).rejects.toMatchObject({
+      failure: { details: { found: "memory:forward" } },
+    });
+    await expect(
+      made.call("panel.report", { stage: "edge", method: "forward" }),
+    ).rejects.toMatchObject({
       failure: { message: "A report has no kernel that could do this" },
     });
   });

@@ -87,7 +87,9 @@ export function hostOf(page: Document): StaticHost {
   const store = new Map<string, StoredDocument>();
   for (const block of page.querySelectorAll<HTMLScriptElement>("script[data-document]")) {
     const text = block.textContent ?? "";
-    const stored: StoredDocument = block.type.endsWith("json") ? { error: JSON.parse(text) as Failure } : { data: text };
+    const stored: StoredDocument = block.type.endsWith("json")
+      ? { error: JSON.parse(text) as Failure }
+      : { data: text };
     store.set(block.dataset.document ?? "", stored);
     block.remove(); // the text is held once
   }

@@ -35,9 +35,17 @@ describe("documents", () => {
     const model = new MockModel();
     const host = new LiveHost(model);
     const first = host.document("graph", "edge/forward");
-    const failure = { kind: "WorkbenchError", message: "no such stage", details: { hint: "another" } };
+    const failure = {
+      kind: "WorkbenchError",
+      message: "no such stage",
+      details: { hint: "another" },
+    };
     model.receive({ id: model.sent[0]!.id, error: failure });
-    await expect(first).rejects.toMatchObject({ name: "WorkbenchError", message: "no such stage", failure });
+    await expect(first).rejects.toMatchObject({
+      name: "WorkbenchError",
+      message: "no such stage",
+      failure,
+    });
     await expect(first).rejects.toBeInstanceOf(CallError);
     const second = host.document("graph", "edge/forward");
     model.receive({ id: model.sent[1]!.id }, bytes);
@@ -70,7 +78,9 @@ describe("documents", () => {
     model.receive({ id: model.sent[0]!.id }, bytes);
     await stale;
     expect(host.has("graph", "edge/forward")).toBe(true); // the second question, not the first answer
-    expect(await Promise.race([host.document("graph", "edge/forward"), settled().then(() => "waits")])).toBe("waits");
+    expect(
+      await Promise.race([host.document("graph", "edge/forward"), settled().then(() => "waits")]),
+    ).toBe("waits");
   });
 
   it("a failure of a stale question leaves the newer one alone", async () => {
@@ -92,10 +102,16 @@ describe("calls and events", () => {
     const model = new MockModel();
     const [one, other] = [new LiveHost(model), new LiveHost(model)];
     const answers = [one.call("panel.report", nothing), other.call("panel.report", nothing)];
-    expect(model.sent).toMatchObject([{ call: "panel.report", arguments: nothing }, { call: "panel.report" }]);
+    expect(model.sent).toMatchObject([
+      { call: "panel.report", arguments: nothing },
+      { call: "panel.report" },
+    ]);
     expect(model.sent[0]!.id).not.toBe(model.sent[1]!.id);
     model.receive({ id: model.sent[1]!.id }, bytes);
-    model.receive({ id: model.sent[0]!.id, error: { kind: "DisplayError", message: "no", details: {} } });
+    model.receive({
+      id: model.sent[0]!.id,
+      error: { kind: "DisplayError", message: "no", details: {} },
+    });
     await expect(answers[0]).rejects.toMatchObject({ name: "DisplayError" });
     expect(await answers[1]).toMatchObject({ count: 3 });
   });

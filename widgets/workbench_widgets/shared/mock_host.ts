@@ -68,5 +68,9 @@ export class MockHost implements Host {
 }
 
 function missing(name: string): CallError {
-  return new CallError({ kind: "WorkbenchError", message: "there is no such thing", details: { found: name } });
+  return new CallError({
+    kind: "WorkbenchError",
+    message: "there is no such thing",
+    details: { found: name },
+  });
 }

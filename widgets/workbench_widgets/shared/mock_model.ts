@@ -6,7 +6,13 @@ type Callback = (...args: never[]) => void;
 
 export class MockModel implements Model {
   readonly state = new Map<string, unknown>();
-  readonly sent: { id: number; document?: string; key?: string; call?: string; arguments?: unknown }[] = [];
+  readonly sent: {
+    id: number;
+    document?: string;
+    key?: string;
+    call?: string;
+    arguments?: unknown;
+  }[] = [];
   saves = 0;
   private readonly callbacks = new Map<string, Set<Callback>>();
 
@@ -55,7 +61,11 @@ export class MockModel implements Model {
 
   /** What the kernel sends. */
   receive(message: object, ...buffers: Uint8Array[]): void {
-    this.trigger("msg:custom", message, buffers.map((data) => new DataView(data.buffer as ArrayBuffer)));
+    this.trigger(
+      "msg:custom",
+      message,
+      buffers.map((data) => new DataView(data.buffer as ArrayBuffer)),
+    );
   }
 }
 

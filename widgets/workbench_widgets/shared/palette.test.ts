@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { hatchCss, inkOn, ramp, swatch, type Hatch } from "./palette.ts";
 
-const rgb = (text: string) => /(\d+),(\d+),(\d+)/.exec(text)!.slice(1).map(Number) as [number, number, number];
+const rgb = (text: string) =>
+  /(\d+),(\d+),(\d+)/.exec(text)!.slice(1).map(Number) as [number, number, number];
 const luminance = (text: string) => {
   const [r, g, b] = rgb(text).map((part) => {
     const value = part / 255;

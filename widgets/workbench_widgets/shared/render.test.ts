@@ -27,7 +27,10 @@ it("mounts the view, follows the height, and leaves nothing behind", async () =>
 it("shows in place of the view why it can't be mounted", async () => {
   const model = new MockModel();
   const el = place();
-  const end = await widget(() => Promise.reject(new Error("no picture today"))).render({ model, el });
+  const end = await widget(() => Promise.reject(new Error("no picture today"))).render({
+    model,
+    el,
+  });
   expect(el.querySelector("[role=alert]")?.textContent).toContain("no picture today");
   end();
   expect(model.listening).toBe(0);

@@ -1,7 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
 import { HandleIndex, same, selectionOf } from "./selection.ts";
 
-const picked = (handles: number[], node: string | null = null) => ({ method: "forward", handles, node });
+const picked = (handles: number[], node: string | null = null) => ({
+  method: "forward",
+  handles,
+  node,
+});
 
 describe("a selection", () => {
   it("is one for all stores of a family", () => {
@@ -14,7 +18,9 @@ describe("a selection", () => {
   });
 
   it("is another for another family, and for stores without one", () => {
-    const [one, other, alone, lone] = ["one", "other", "", ""].map((name) => selectionOf(name, "forward"));
+    const [one, other, alone, lone] = ["one", "other", "", ""].map((name) =>
+      selectionOf(name, "forward"),
+    );
     one!.set(picked([1]));
     alone!.set(picked([2]));
     expect(other!.get().handles).toEqual([]);

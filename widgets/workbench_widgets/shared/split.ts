@@ -59,7 +59,11 @@ export function makeSplit(label: string, share = 0.5): Split {
     on(border, "pointermove", (event) => {
       if (drag?.pointer !== event.pointerId) return;
       const rect = el.getBoundingClientRect();
-      set(stacked ? (event.clientY - rect.top) / rect.height : (event.clientX - rect.left) / rect.width);
+      set(
+        stacked
+          ? (event.clientY - rect.top) / rect.height
+          : (event.clientX - rect.left) / rect.width,
+      );
     }),
     on(border, "pointerup", () => (drag = null)),
     on(border, "pointercancel", () => (drag = null)),

@@ -32,7 +32,10 @@ describe.each([
     expect(document.count).toBe(rows);
     expect(document.exact).toBe(true);
     expect(document.nothing).toBeNull();
-    expect(document.inner).toEqual([{ title: "a", ratio: 0.5 }, { title: "b", ratio: null }]);
+    expect(document.inner).toEqual([
+      { title: "a", ratio: 0.5 },
+      { title: "b", ratio: null },
+    ]);
     expect(document.table).toEqual({ x: 1, y: -2 });
     expect(document.names).toBeInstanceOf(StringColumn);
     expect(document.names.length).toBe(rows);

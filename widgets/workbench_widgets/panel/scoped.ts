@@ -1,0 +1,33 @@
+// What the panel shows, as one of its views and as Python see it.
+import type { About } from "../contract.ts";
+import type { Host } from "../shared/host.ts";
+
+/** How Python calls the selection of what is shown. */
+export function pythonName(about: About): string {
+  return about.can_lower ? "lowering.selection" : "program.selection";
+}
+
+/** The call that writes the same report. */
+export function reportPython(about: About): string {
+  return `${about.can_lower ? "lowering" : "program"}.to_html("report.html")`;
+}
+
+/** The host as one view sees it: the same, with the view's own name and stage. */
+export function scoped(host: Host, view: string, stage: string): Host {
+  return {
+    live: host.live,
+    selection: host.selection,
+    get about() {
+      const about = { ...host.about, view, stage };
+      // The graph has a slider of its own, which would say the same as the bar.
+      return view === "graph"
+        ? { ...about, stages: about.stages.filter(({ name }) => name === stage) }
+        : about;
+    },
+    document: (kind, key) => host.document(kind, key),
+    has: (kind, key) => host.has(kind, key),
+    onChange: (listener) => host.onChange(listener),
+    call: (name, args) => host.call(name, args),
+    onEvent: (name, listener) => host.onEvent(name, listener),
+  };
+}
