@@ -140,3 +140,24 @@ def test_reads_and_writes_of_in_place_and_list_calls() -> None:
 def test_a_method_that_is_not_there_is_refused(lowering: wb.Lowering) -> None:
     with pytest.raises(WorkbenchError, match="no such method"):
         graph_document(Context(lowering), "program/other")
+
+
+def test_what_follows_branches_reads_from_both() -> None:
+    class Branches(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            def negated(v: torch.Tensor) -> torch.Tensor:
+                return torch.neg(v)
+
+            def squared(v: torch.Tensor) -> torch.Tensor:
+                return v * v
+
+            return torch.sin(torch.cond(x.sum() > 0, negated, squared, (x,)))
+
+    lowered = wb.lower(Branches().eval(), (torch.randn(3),), progress=False)
+    document = graph_document(Context(lowered), "program/forward")
+    by_op = {document.op[row]: row for row in instruction_rows(document)}
+    reached = set(producers(document, by_op["aten::sin.out"]))
+    for row in list(reached):
+        if document.op[row] == "move":
+            reached |= set(producers(document, row))
+    assert {by_op["aten::neg.out"], by_op["aten::mul.out"]} <= reached

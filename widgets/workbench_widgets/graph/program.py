@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -205,7 +206,7 @@ class _Builder:
         self.columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         self.edges: tuple[list[int], list[int]] = ([], [])
         self.edge_bytes: list[float] = []
-        self.writer: dict[int, int] = {}
+        self.writers: dict[int, list[tuple[int, int]]] = {}  # value -> rows, each with its block
         self.memory: dict[int, _Memory] = {}
         self.paths: dict[str, int] = {"": 0}
 
@@ -232,20 +233,21 @@ class _Builder:
     def read(self, index: int, row: int) -> None:
         """An edge from what wrote a value; numbers in the file and memory at rest have no row."""
         value = self.method.values[index]
-        source = self.writer.get(index)
-        if source is None and isinstance(value, ir.Tensor) and value.allocation is not None:
+        writers = self.writers.get(index, [])
+        if not writers and isinstance(value, ir.Tensor) and value.allocation is not None:
             # A view has no instruction: it is another value in the same memory.
             arena, offset = value.allocation
-            source = self.memory[arena].holder(offset) if arena in self.memory else None
-        if source is None:
-            return
-        self.edges[0].append(source)
-        self.edges[1].append(row)
-        self.edge_bytes.append(value.nbytes if isinstance(value, ir.Tensor) else 0.0)
+            holder = self.memory[arena].holder(offset) if arena in self.memory else None
+            writers = [] if holder is None else [(holder, 0)]
+        for source, _ in writers:
+            self.edges[0].append(source)
+            self.edges[1].append(row)
+            self.edge_bytes.append(value.nbytes if isinstance(value, ir.Tensor) else 0.0)
 
-    def write(self, index: int, row: int) -> None:
-        """From now on a value is what this row wrote."""
-        self.writer[index] = row
+    def write(self, index: int, row: int, block: int = 0) -> None:
+        """From now on a value is what this row wrote; after branches, what either of them wrote."""
+        self.writers[index] = [known for known in self.writers.get(index, ()) if known[1] not in (0, block)]
+        self.writers[index].append((row, block))
         value = self.method.values[index]
         if isinstance(value, ir.Tensor) and value.allocation is not None:
             arena, offset = value.allocation
@@ -268,6 +270,7 @@ def _document(method: ir.Method, known: Mapping[int, Known] | None) -> GraphDocu
     for number, index in enumerate(method.inputs):
         builder.write(index, builder.add(f"input {number}", "input", "placeholder", [index]))
     ends = Instructions(method)
+    blocks = _blocks(method)
     for number, instruction in enumerate(method.instructions):
         entry = None if known is None else known.get(number, Known())
         # A constant has its row before its first reader: rows are in topological order.
@@ -289,7 +292,7 @@ def _document(method: ir.Method, known: Mapping[int, Known] | None) -> GraphDocu
         for index in dict.fromkeys(ends.reads[number]):
             builder.read(index, row)
         for index in ends.writes[number]:
-            builder.write(index, row)
+            builder.write(index, row, blocks[number])
     row = builder.add("output", "output", "output", list(method.outputs))
     for index in dict.fromkeys(method.outputs):
         builder.read(index, row)
@@ -303,12 +306,21 @@ def _document(method: ir.Method, known: Mapping[int, Known] | None) -> GraphDocu
     )
 
 
+def _blocks(method: ir.Method) -> list[int]:
+    """The number, from 1, of the stretch without jumps that each instruction is in."""
+    starts = {0}
+    for number, instruction in enumerate(method.instructions):
+        if isinstance(instruction, ir.JumpFalse):
+            starts |= {number + 1, instruction.destination}
+    return list(itertools.accumulate(int(number in starts) for number in range(len(method.instructions))))
+
+
 def _constant(builder: _Builder, index: int) -> None:
     value = builder.method.values[index]
-    if index in builder.writer or not isinstance(value, ir.Tensor) or not (value.buffer or value.external):
+    if index in builder.writers or not isinstance(value, ir.Tensor) or not (value.buffer or value.external):
         return
     name = value.fqn or f"constant {value.buffer}"
-    builder.writer[index] = builder.add(name, "constant", "constant", [index])
+    builder.writers[index] = [(builder.add(name, "constant", "constant", [index]), 0)]
 
 
 def _described(method: ir.Method, instruction: ir.Instruction) -> tuple[str, str, str, str]:
