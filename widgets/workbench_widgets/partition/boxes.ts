@@ -20,24 +20,27 @@ export interface Cover {
 const PAD = 7;
 const REACH = 64;
 
-/** The visible boxes with their tags, and outlines around them; made again when either changes. */
+/** The visible boxes with their tags, of one scene and one state of the partition. */
 export class Covers {
   readonly all: readonly Cover[];
   readonly byBox: ReadonlyMap<SceneBox, Cover>;
-  readonly hulls: readonly Hull[];
 
   constructor(scene: GraphScene, editor: PartitionEditor) {
     const covers: Cover[] = [];
     for (const box of scene.boxes) if (!box.open) covers.push(coverOf(box, editor));
     this.all = covers;
     this.byBox = new Map(covers.map((cover) => [cover.box, cover]));
+  }
+
+  /** Outlines around the boxes where they are now. */
+  hulls(): Hull[] {
     const tagged: TaggedBox[] = [];
     const others: SceneBox[] = [];
-    for (const { box, tag } of covers) {
+    for (const { box, tag } of this.all) {
       if (tag === NONE) others.push(box);
       else tagged.push({ tag, x: box.x, y: box.y, width: box.width, height: box.height, holder: box.parent });
     }
-    this.hulls = hullsOf(tagged, others, { pad: PAD, reach: REACH });
+    return hullsOf(tagged, others, { pad: PAD, reach: REACH });
   }
 }
 

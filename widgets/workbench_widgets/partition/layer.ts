@@ -15,6 +15,8 @@ const BADGES = 0.35;
 const LABELS = 0.28;
 /** Of more partitions at once what crosses could not be told apart. */
 const MOST_BORDERS = 4;
+/** So many boxes are outlined in each frame of a motion. */
+const MOST_MOVING = 800;
 
 export class PartitionLayers {
   readonly under: GraphLayer;
@@ -25,23 +27,48 @@ export class PartitionLayers {
   transform: Readonly<Transform> = { scale: 1, x: 0, y: 0 };
   private readonly editor: PartitionEditor;
   private borders: { key: string; state: unknown; document: unknown; found: Crossing } | null = null;
-  private known: { scene: GraphScene; state: unknown; covers: Covers; first: Box } | null = null;
+  private known: { scene: GraphScene; state: unknown; covers: Covers } | null = null;
+  private outlines: { place: number; hulls: readonly Hull[] } | null = null;
+  private rest: ReturnType<typeof setTimeout> | undefined;
+  private readonly redraw: () => void;
 
-  constructor(editor: PartitionEditor) {
+  constructor(editor: PartitionEditor, redraw: () => void) {
     this.editor = editor;
+    this.redraw = redraw;
     this.under = { under: true, draw: (pen, scene, transform, theme) => this.below(pen, scene, transform, theme) };
     this.over = { under: false, draw: (pen, scene, transform, theme) => this.above(pen, scene, transform, theme) };
   }
 
-  /** The visible boxes with their tags. While boxes move, what was found before counts no more. */
+  /** The visible boxes with their tags. */
   covers(scene: GraphScene): Covers {
-    const first = placeOf(scene);
-    const known = this.known;
-    const same = known && known.scene === scene && known.state === this.editor.state && samePlace(known.first, first);
-    if (!same) {
-      this.known = { scene, state: this.editor.state, covers: new Covers(scene, this.editor), first };
+    if (this.known?.scene !== scene || this.known.state !== this.editor.state) {
+      this.known = { scene, state: this.editor.state, covers: new Covers(scene, this.editor) };
+      this.outlines = null;
     }
-    return this.known!.covers;
+    return this.known.covers;
+  }
+
+  /** Outlines around boxes. Those of very many boxes wait until the boxes rest. */
+  private hulls(scene: GraphScene): readonly Hull[] {
+    const covers = this.covers(scene);
+    const place = placeOf(scene);
+    const known = this.outlines;
+    if (known && known.place === place) return known.hulls;
+    if (known && covers.all.length > MOST_MOVING) {
+      clearTimeout(this.rest);
+      this.rest = setTimeout(() => {
+        this.outlines = null;
+        this.redraw();
+      }, 120);
+      return [];
+    }
+    const hulls = covers.hulls();
+    this.outlines = { place, hulls };
+    return hulls;
+  }
+
+  destroy(): void {
+    clearTimeout(this.rest);
   }
 
   private look(tag: number): Swatch {
@@ -52,7 +79,7 @@ export class PartitionLayers {
     this.transform = { ...transform };
     if (!this.editor.state) return;
     const sight = sightOf(pen, transform);
-    for (const hull of this.covers(scene).hulls) {
+    for (const hull of this.hulls(scene)) {
       if (meets(grow(hull.bounds, 4), sight)) this.hull(pen, hull, transform.scale, theme);
     }
   }
@@ -65,7 +92,7 @@ export class PartitionLayers {
     pen.fillStyle = look.color;
     pen.fill("evenodd");
     pen.globalAlpha = theme.dark ? 0.7 : 0.55;
-    const pattern = scale > 0.2 ? hatchPattern(pen, look.hatch, look.color) : null;
+    const pattern = scale > 0.2 ? patternOf(pen, look) : null;
     if (pattern) {
       pen.fillStyle = pattern;
       pen.fill("evenodd");
@@ -84,7 +111,7 @@ export class PartitionLayers {
     const { scale } = transform;
     if (scale >= LABELS) {
       const named = new Set<number>();
-      for (const hull of covers.hulls) {
+      for (const hull of this.hulls(scene)) {
         const whole = !named.has(hull.tag);
         named.add(hull.tag);
         if (meets(grow(hull.bounds, 20), sight)) this.label(pen, hull, whole, scale, theme);
@@ -205,13 +232,21 @@ export class PartitionLayers {
   }
 }
 
-function placeOf(scene: GraphScene): Box {
-  const last = scene.boxes[scene.boxes.length - 1];
-  return last ? { x: last.x, y: last.y, width: last.width, height: last.height } : { x: 0, y: 0, width: 0, height: 0 };
+const patterns = new WeakMap<CanvasRenderingContext2D, Map<string, CanvasPattern | null>>();
+function patternOf(pen: CanvasRenderingContext2D, { hatch, color }: Swatch): CanvasPattern | null {
+  let known = patterns.get(pen);
+  if (!known) patterns.set(pen, (known = new Map()));
+  const key = `${hatch} ${color}`;
+  let pattern = known.get(key);
+  if (pattern === undefined) known.set(key, (pattern = hatchPattern(pen, hatch, color)));
+  return pattern;
 }
 
-function samePlace(a: Box, b: Box): boolean {
-  return a.x === b.x && a.y === b.y && a.width === b.width && a.height === b.height;
+/** A number that changes when boxes move. */
+function placeOf(scene: GraphScene): number {
+  let sum = 0;
+  for (const box of scene.boxes) sum = (sum * 31 + box.x * 7 + box.y * 13 + box.width + box.height) % 1e12;
+  return sum;
 }
 
 function sightOf(pen: CanvasRenderingContext2D, { scale, x, y }: Readonly<Transform>): Box {

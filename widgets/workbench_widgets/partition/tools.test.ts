@@ -19,7 +19,7 @@ beforeEach(async () => {
     throw error;
   });
   await editor.load();
-  layers = new PartitionLayers(editor);
+  layers = new PartitionLayers(editor, () => undefined);
   said = [];
   tools = new Tools(editor, layers, { redraw: () => undefined, say: (text) => said.push(text) });
   graph = scene();
@@ -46,7 +46,7 @@ describe("boxes", () => {
     expect(byRow.get(1)).toMatchObject({ tag: 0, left: 0, rows: [1] });
     expect(byRow.get(2)).toMatchObject({ tag: -1, left: 1 });
     expect(byRow.get(0)).toMatchObject({ tag: -1, left: 0, rows: [] });
-    expect(covers.hulls.map((hull) => [hull.tag, hull.boxes])).toEqual([[0, 1], [1, 1], [1, 1]]);
+    expect(covers.hulls().map((hull) => [hull.tag, hull.boxes])).toEqual([[0, 1], [1, 1], [1, 1]]);
   });
 
   it("a closed module with several tags belongs to none, and tells their shares", () => {
@@ -54,7 +54,7 @@ describe("boxes", () => {
     const covers = new Covers({ ...graph, boxes: [closed] }, editor);
     expect(covers.all[0]!.tag).toBe(-1);
     expect([...covers.all[0]!.counts]).toEqual([[0, 1], [-1, 1], [1, 2]]);
-    expect(covers.hulls).toEqual([]);
+    expect(covers.hulls()).toEqual([]);
   });
 });
 

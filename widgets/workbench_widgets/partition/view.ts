@@ -68,7 +68,7 @@ class PartitionView implements PartitionHandle {
     const say = (text: string) => this.say(text);
     const reveal = (rows: readonly number[]) => this.reveal(rows);
     this.editor = new PartitionEditor(host, method, (error) => showError(this.errors, error));
-    this.layers = new PartitionLayers(this.editor);
+    this.layers = new PartitionLayers(this.editor, () => graph.redraw());
     this.tools = new Tools(this.editor, this.layers, { redraw: () => graph.redraw(), say });
     this.pane = new SidePane(this.editor, { reveal, say });
     this.nodes = new NodeTable(this.editor, reveal);
@@ -110,6 +110,7 @@ class PartitionView implements PartitionHandle {
 
   destroy(): void {
     for (const end of this.ends) end();
+    this.layers.destroy();
     this.graph.destroy();
     this.editor.destroy();
     this.pane.destroy();
