@@ -39,7 +39,10 @@ export class Planner {
     this.document = document;
     this.preview = null;
     if (!again) this.applied = null;
-    if (!again || !sameChoices(this.draft.choices, document.choices)) {
+    // What was chosen while the plan was being made is still wanted.
+    if (again && this.busy) {
+      if (this.dirty) this.ask();
+    } else if (!again || !sameChoices(this.draft.choices, document.choices)) {
       this.draft = new Draft(document.choices, () => this.drafted());
     }
   }
@@ -82,11 +85,19 @@ export class Planner {
   private drafted(): void {
     this.applied = null;
     this.events.failed(null);
-    clearTimeout(this.timer);
     this.asked += 1;
-    if (!this.dirty) this.preview = null;
-    else this.timer = setTimeout(() => void this.plan(), PREVIEW_AFTER);
+    if (this.dirty) this.ask();
+    else {
+      clearTimeout(this.timer);
+      this.preview = null;
+    }
     this.events.changed();
+  }
+
+  /** Asks for a preview in a moment: choices often come several at a time. */
+  private ask(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.plan(), PREVIEW_AFTER);
   }
 
   private async plan(): Promise<void> {
