@@ -113,7 +113,7 @@ def _with_problem(static: dict[str, Any], view: View, problem: Failure) -> dict[
     box = (
         '<div role="alert" style="border:1px solid var(--jp-error-color1,#d1242f);border-left-width:4px;'
         f'padding:6px 12px;margin-bottom:8px"><b>{html.escape(title)}</b> '
-        f"<small>{html.escape(problem.kind)}</small><ul style=\"margin:4px 0 0\">{rows}</ul></div>"
+        f'<small>{html.escape(problem.kind)}</small><ul style="margin:4px 0 0">{rows}</ul></div>'
     )
     text = "\n".join([title, *(f"  {name}: {value}" for name, value in facts.items())])
     return {"text/html": box + static["text/html"], "text/plain": f"{text}\n{static['text/plain']}"}

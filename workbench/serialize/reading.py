@@ -111,7 +111,7 @@ class Table:
         ]
 
     def place(self, field: int) -> int | None:
-        """Where the table, vector or string of a field begins, in bytes of the buffer; None if it is absent."""
+        """Where the table, vector or string of a field begins, in bytes of the buffer; None if absent."""
         return self._follow(field)
 
     def _follow(self, field: int) -> int | None:
