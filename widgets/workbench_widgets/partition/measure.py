@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
@@ -16,6 +17,7 @@ from workbench.backends.costs import boundaries
 from workbench.errors import WorkbenchError
 from workbench.lowering import Lowering
 from workbench.runtime import Runtime
+from workbench.stages import Exported
 from workbench_widgets.context import Context
 from workbench_widgets.partition.contract import PartitionMeasure, PartitionOutcome, PartitionRelower
 from workbench_widgets.partition.document import cost_of
@@ -119,11 +121,22 @@ def _run(lowering: Lowering, method: str, before: _Side, after: _Side) -> str:
     return ""
 
 
-def _reference(lowering: Lowering, method: str) -> tuple[list[torch.Tensor] | None, str]:
-    """What the exported program gives for the example in PyTorch, or why it gives nothing.
+# What exported programs give in PyTorch; a capture stays the same while its partition is edited.
+_references: WeakKeyDictionary[Exported, dict[str, tuple[list[torch.Tensor] | None, str]]] = (
+    WeakKeyDictionary()
+)
 
-    The state of the stage is left as it was.
-    """
+
+def _reference(lowering: Lowering, method: str) -> tuple[list[torch.Tensor] | None, str]:
+    """What the exported program gives for the example in PyTorch, or why it gives nothing."""
+    known = _references.setdefault(lowering.exported, {})
+    if method not in known:
+        known[method] = _eager(lowering, method)
+    return known[method]
+
+
+def _eager(lowering: Lowering, method: str) -> tuple[list[torch.Tensor] | None, str]:
+    """The same, run now; the state of the stage is left as it was."""
     program = lowering.exported.exported_program(method)
     assert program.example_inputs is not None  # the programs ran with them
     args, kwargs = tree_map(_copied, program.example_inputs)
