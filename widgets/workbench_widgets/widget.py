@@ -141,13 +141,13 @@ class ViewWidget(anywidget.AnyWidget):
         if number is None:
             return
         try:
-            answer = self._answer(message)
+            answer = pack(self._answer(message))
         except Exception as error:
             if not isinstance(error, WorkbenchError):
                 _LOG.exception("the view '%s' asked for %s", self.view.name, message)
             self.send({"id": number, "error": dataclasses.asdict(failure(error))})
         else:
-            self.send({"id": number}, [pack(answer)])
+            self.send({"id": number}, [answer])
 
     def _answer(self, message: dict[str, Any]) -> Any:
         if "document" in message:
