@@ -23,6 +23,8 @@ import { tip } from "./tip.ts";
 
 /** Below this width the details pane waits to be asked for. */
 const ROOMY = 760;
+/** Milliseconds after which a view says that it waits for the kernel. */
+const PATIENCE = 300;
 
 export class GraphView implements GraphHandle {
   private first: () => void = () => undefined;
@@ -174,7 +176,8 @@ export class GraphView implements GraphHandle {
     this.controls?.setStage(this.stage, this.method);
     const key = `${this.stage}/${this.method}`;
     // A kernel that runs other cells answers when they are done: until then the graph before stays.
-    if (this.host.live && !this.host.has("graph", key)) this.wait(`Asking the kernel for ${key}…`);
+    const asks = this.host.live && !this.host.has("graph", key);
+    const wait = setTimeout(() => asks && this.wait(`Asking the kernel for ${key}…`), PATIENCE);
     try {
       const document = await this.host.document("graph", key);
       if (turn !== this.turn) return;
@@ -194,12 +197,14 @@ export class GraphView implements GraphHandle {
       }
       return;
     } finally {
+      clearTimeout(wait);
       this.first();
     }
     await this.loadOverlays(turn);
   }
 
   private wait(text: string): void {
+    if (this.turn < 0) return;
     this.notes.replaceChildren(h("p.wb-busy.wb-graph-wait", { role: "status" }, text));
   }
 
