@@ -177,7 +177,9 @@ export class GraphView implements GraphHandle {
     const key = `${this.stage}/${this.method}`;
     // A kernel that runs other cells answers when they are done: until then the graph before stays.
     const asks = this.host.live && !this.host.has("graph", key);
-    const wait = setTimeout(() => asks && this.wait(`Asking the kernel for ${key}…`), PATIENCE);
+    const wait = setTimeout(() => {
+      if (asks && turn === this.turn) this.wait(`Asking the kernel for ${key}…`);
+    }, PATIENCE);
     try {
       const document = await this.host.document("graph", key);
       if (turn !== this.turn) return;
@@ -204,7 +206,6 @@ export class GraphView implements GraphHandle {
   }
 
   private wait(text: string): void {
-    if (this.turn < 0) return;
     this.notes.replaceChildren(h("p.wb-busy.wb-graph-wait", { role: "status" }, text));
   }
 
