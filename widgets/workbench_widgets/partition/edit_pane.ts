@@ -121,11 +121,14 @@ export class EditPane {
     const { editor } = this;
     for (const [action, { button, verdict: told }] of this.buttons) {
       const answer = editor.answers.get(action);
-      const usable = editor.editable && editor.marked.length > 0 && !editor.busy;
+      const few = action === "merge" && editor.request("merge").tags.length < 2;
+      const usable = editor.editable && editor.marked.length > 0 && !editor.busy && !few;
       // A disabled button would lose the focus in the middle of work by keyboard.
       button.setAttribute("aria-disabled", String(!usable || answer?.legal === false));
       told.className = `wb-partition-verdict${answer ? (answer.legal ? " wb-legal" : " wb-illegal") : ""}`;
-      told.replaceChildren(answer ? `${answer.legal ? "✓" : "✗"} ${verdict(answer)}` : "");
+      told.replaceChildren(
+        answer ? `${answer.legal ? "✓" : "✗"} ${verdict(answer)}` : few && editor.marked.length ? "takes two partitions" : "",
+      );
       told.title = answer ? (answer.legal ? costChange(answer.cost_before, answer.cost_after) : answer.message) : "";
     }
   }

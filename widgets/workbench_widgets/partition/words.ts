@@ -48,16 +48,12 @@ export function difference(measure: PartitionMeasure): { text: string; kind: "be
   const change = after - before;
   if (change === 0) return { text: "same", kind: "same" };
   const sign = change > 0 ? "+" : "−";
-  const share = before !== 0 && measure.unit !== "dB" && measure.unit !== "count"
-    ? ` (${sign}${percentage(Math.abs((100 * change) / before))} %)` : "";
+  const relative = before !== 0 && measure.unit !== "dB" && measure.unit !== "count";
+  const percent = Math.abs((100 * change) / before);
+  const share = !relative ? "" : percent < 0.05 ? " (under 0.1 %)" : ` (${sign}${percent < 10 ? percent.toPrecision(2) : percent.toFixed(0)} %)`;
   const text = `${sign}${measured(measure, Math.abs(change))}${share}`;
   if (measure.better === "neither") return { text, kind: "same" };
   // Times scatter: a difference below 3 % is none.
   if (measure.unit === "ms" && Math.abs(change) < 0.03 * before) return { text, kind: "same" };
   return { text, kind: change < 0 === (measure.better === "less") ? "better" : "worse" };
-}
-
-function percentage(value: number): string {
-  if (value < 0.05) return "<0.1";
-  return value < 10 ? value.toPrecision(2) : value.toFixed(0);
 }
