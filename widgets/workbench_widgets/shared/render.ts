@@ -15,27 +15,37 @@ export type Mount = (host: Host, el: HTMLElement) => Mounted | Promise<Mounted>;
 export function widget(mount: Mount): { render(context: { model: Model; el: HTMLElement }): Promise<() => void> } {
   return {
     async render({ model, el }) {
-      const host = new LiveHost(model);
-      el.classList.add("wb-root");
-      const size = () => el.style.setProperty("--wb-height", `${Number(model.get("height"))}px`);
-      size();
-      model.on("change:height", size);
-      const release = keepKeys(el);
-      let mounted: Mounted | null = null;
-      try {
-        mounted = await mount(host, el);
-        void mark(el, mounted);
-      } catch (error) {
-        showError(el, error);
-      }
+      // Notebooks hold on to what they have shown, this clean-up included: it has nothing left to hold then.
+      let end: (() => void) | null = await show(mount, model, el);
       return () => {
-        release();
-        model.off("change:height", size);
-        mounted?.destroy();
-        host.destroy();
-        el.replaceChildren();
+        end?.();
+        end = null;
       };
     },
+  };
+}
+
+async function show(mount: Mount, model: Model, el: HTMLElement): Promise<() => void> {
+  const host = new LiveHost(model);
+  el.classList.add("wb-root");
+  const size = () => el.style.setProperty("--wb-height", `${Number(model.get("height"))}px`);
+  size();
+  model.on("change:height", size);
+  const release = keepKeys(el);
+  let mounted: Mounted | null = null;
+  try {
+    mounted = await mount(host, el);
+    void mark(el, mounted);
+  } catch (error) {
+    showError(el, error);
+  }
+  return () => {
+    release();
+    model.off("change:height", size);
+    mounted?.destroy();
+    host.destroy();
+    el.replaceChildren();
+    Object.assign(el, { wbView: null });
   };
 }
 
