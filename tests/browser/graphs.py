@@ -78,6 +78,8 @@ class Graph:
 
     def point(self, name: str, *, head: bool = False) -> tuple[float, float]:
         """The middle of a box, or of its head where it is open."""
+        # A notebook scrolls to the cell that runs.
+        self.canvas.evaluate("(canvas) => canvas.scrollIntoView({block: 'nearest'})")
         box = self.boxes()[name]
         down = min(9.0, box["height"] / 2) if head else box["height"] / 2
         return box["x"] + box["width"] / 2, box["y"] + down

@@ -22,9 +22,11 @@ SCREENSHOTS = ROOT / "out" / "screenshots"
 # Console errors that are JupyterLab's own, each with its reason. Nothing of the views belongs here.
 KNOWN_NOISE = {
     "Could not restore the debugger state: Canceled future": (
-        "the debugger panel asks the kernel about every notebook that is opened; closing the notebook before"
-        " a busy kernel answers ends that"
+        "JupyterLab's debugger panel asks the kernel about every notebook that is opened; closing the"
+        " notebook before a busy kernel answers ends that"
     ),
+    r"reading 'schema'\)": "Notebook 7 loads settings of plugins that it does not have",
+    "Command 'filebrowser:open-path' not registered": "Notebook 7 has no file browser beside it",
 }
 
 
@@ -80,7 +82,7 @@ class Lab:
     def watched(self, page: Page) -> Page:
         """Collect the page's errors, and its requests to other hosts."""
         page.on("console", self._console)
-        page.on("pageerror", lambda error: self.problems.append(f"page error: {error}\n{error.stack or ''}"))
+        page.on("pageerror", self._thrown)
         page.on("request", self._request)
         return page
 
@@ -90,6 +92,10 @@ class Lab:
             where = message.location
             place = f"{where.get('url', '')}:{where.get('lineNumber', '')}"
             self.problems.append(f"console error: {message.text} ({place})")
+
+    def _thrown(self, error: Error) -> None:
+        if not any(re.search(pattern, error.message) for pattern in KNOWN_NOISE):
+            self.problems.append(f"page error: {error}\n{error.stack or ''}")
 
     def _request(self, request: Request) -> None:
         parts = urlsplit(request.url)
@@ -140,6 +146,17 @@ class Lab:
             "() => jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus"
             " === 'connected'"
         )
+
+    def save(self) -> str:
+        """Save the open notebook; its path on the server."""
+        path: str = self.page.evaluate(
+            """async () => {
+                 const {context} = jupyterapp.shell.currentWidget;
+                 await context.save();
+                 return context.path;
+               }"""
+        )
+        return path
 
     def close(self) -> None:
         """Close all notebooks, and forget the widgets that they showed."""
