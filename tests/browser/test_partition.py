@@ -169,8 +169,12 @@ def test_lowered_again_in_place_with_the_difference_and_replayed_headless(editor
     editor.lab.kernel.run("before = bytes(edited.program.buffer)")
     editor.edits(1)
     assert editor.lab.kernel.value("bytes(edited.program.buffer) != before"), "the program is the old one"
-    text = editor.view.inner_text()
+    # The page shows the answer a little after Python has given it.
+    result = editor.view.get_by_role("table", name="Before and after")
+    result.wait_for()
+    text = result.inner_text()
     assert "ms" in text or "µs" in text, "no time is shown"
+    assert all(name in text for name in ("Program", "Memory", "Crossing", "Error")), text
     same = editor.lab.kernel.run(
         "one = network('chain')\n"
         "again = wb.lower(one.model, one.inputs, recipe=wb.Recipe.from_json(edited.recipe.to_json()),"
