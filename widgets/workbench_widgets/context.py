@@ -315,6 +315,13 @@ def _measured(run: Run | None) -> str:
     return f"{median:.3g} ms" if median < 1000 else f"{median / 1000:.3g} s"
 
 
+def _bytes(count: int) -> str:
+    if count < 1024:
+        return f"{count} B"
+    size, unit = (count / 1024, "KiB") if count < 1024**2 else (count / 1024**2, "MiB")
+    return f"{size:,.0f} {unit}" if size >= 100 else f"{size:.3g} {unit}"
+
+
 def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
@@ -322,10 +329,10 @@ def _plural(count: int, noun: str) -> str:
 def _describe(stage: Stage) -> str:
     serialized = getattr(stage, "serialized", None)
     if serialized is not None:
-        return f"{len(serialized.buffer) / 1e6:.2f} MB"
+        return _bytes(len(serialized.buffer))
     report = getattr(stage, "report", None)
     if report is not None:
-        return f"{sum(method.size for method in report.methods.values()) / 1024:,.0f} KiB"
+        return _bytes(sum(method.size for method in report.methods.values()))
     tags = getattr(stage, "tags", None)
     if tags is not None:
         return _plural(sum(map(len, tags.values())), "partition")

@@ -234,7 +234,7 @@ export class Panel {
     const view = this.options.views[name];
     if (!view) return null;
     try {
-      const handle = await view.mount(scoped(this.host, name, stage), el, { stage, method });
+      const handle = await view.mount(scoped(this.host, name, stage, () => this.method), el, { stage, method });
       if (this.closed) {
         handle.destroy();
         return null;

@@ -12,17 +12,25 @@ export function reportPython(about: About): string {
   return `${about.can_lower ? "lowering" : "program"}.to_html("report.html")`;
 }
 
-/** The host as one view sees it: the same, with the view's own name and stage. */
-export function scoped(host: Host, view: string, stage: string): Host {
+/**
+ * The host as one view sees it: the same, with the view's own name and stage. Stage and method are chosen in the
+ * panel: a view that knows of no others does not offer them a second time.
+ */
+export function scoped(host: Host, view: string, stage: string, method: () => string): Host {
   return {
     live: host.live,
     selection: host.selection,
     get about() {
-      const about = { ...host.about, view, stage };
-      // The graph has a slider of its own, which would say the same as the bar.
-      return view === "graph"
-        ? { ...about, stages: about.stages.filter(({ name }) => name === stage) }
-        : about;
+      const { stages } = host.about;
+      const chosen = method();
+      return {
+        ...host.about,
+        view,
+        stage,
+        stages: view === "graph" ? stages.filter(({ name }) => name === stage) : stages,
+        methods: [chosen],
+        method: chosen,
+      };
     },
     document: (kind, key) => host.document(kind, key),
     has: (kind, key) => host.has(kind, key),
