@@ -46,6 +46,7 @@ class Context:
             one.
 
     Attributes:
+        subject: What was given.
         lowering: The lowering, or None (a program from a file, a stage that outlived its lowering).
         opened: The program from a file, or None.
         comparison: The comparison, or None.
@@ -53,6 +54,7 @@ class Context:
     """
 
     def __init__(self, subject: Any, *, run: Run | None = None) -> None:
+        self.subject = subject
         self.lowering: Lowering | None = None
         self.opened: OpenedProgram | None = None
         self.comparison: Comparison | None = None

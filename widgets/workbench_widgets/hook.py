@@ -12,6 +12,7 @@ from workbench.display import StaticViews
 from workbench.stages import Stage
 from workbench_widgets.context import Context
 from workbench_widgets.contract import Failure
+from workbench_widgets.still import still_picture
 from workbench_widgets.view import View, all_views, find
 from workbench_widgets.widget import ViewWidget, failure
 
@@ -39,7 +40,7 @@ class WidgetViews(StaticViews):
         context = Context(shown)
         try:
             view = _view(context, shown)
-            static = self._static(view, context, shown)
+            static = still_picture(view, context)
             if not _in_kernel():
                 return static
             try:
@@ -55,20 +56,7 @@ class WidgetViews(StaticViews):
         known = self._widgets.get(shown)
         if known is None or known.comm is None:
             known = self._widgets[shown] = ViewWidget(view, Context(shown))
-        made: Any = known._repr_mimebundle_()
-        # With metadata beside it, or nothing at all where no front end could show it.
-        data = made[0] if isinstance(made, tuple) else made
-        return dict(data or {})
-
-    def _static(self, view: View, context: Context, shown: Any) -> dict[str, Any]:
-        if view.picture is None:
-            return super().mimebundle(shown)
-        try:
-            picture = view.picture(context)
-        except Exception:
-            _LOG.exception("the picture of the view '%s' can't be made", view.name)
-            return super().mimebundle(shown)
-        return {"text/html": picture.html, "text/plain": picture.text}
+        return known.live_bundle()
 
     def workbench(self, subject: Any, **options: Any) -> ViewWidget:
         """All views of a subject in one panel.

@@ -17,6 +17,7 @@ from workbench.errors import WorkbenchError
 from workbench_widgets.context import EVERYTHING, Context
 from workbench_widgets.contract import Failure, Picked, contracts
 from workbench_widgets.pack import pack, parse
+from workbench_widgets.still import still_picture
 from workbench_widgets.view import View, all_views, document
 
 __all__ = ["ViewWidget", "bundle", "failure"]
@@ -178,6 +179,17 @@ class ViewWidget(anywidget.AnyWidget):
                 found=repr(data)[:80],
             )
         self.send({"event": event}, [pack(data)])
+
+    def live_bundle(self) -> dict[str, Any]:
+        """What a front end that shows widgets reads; empty where none could."""
+        made: Any = super()._repr_mimebundle_()
+        # With metadata beside it.
+        return dict((made[0] if isinstance(made, tuple) else made) or {})
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """The widget, and a still picture for whoever shows none."""
+        del options  # the notebook filters what it is given
+        return {**self.live_bundle(), **still_picture(self.view, self.context)}
 
     def close(self) -> None:
         """Forget the subject and remove the widget from the page."""

@@ -170,6 +170,19 @@ def test_workbench_is_the_panel(subjects: dict[str, Any], bundles: None) -> None
     compared.close()
 
 
+@pytest.mark.parametrize("name", ["lowering", "edge", "run", "opened", "comparison"])
+def test_widget_shows_itself_with_a_picture_beside_it(
+    subjects: dict[str, Any], bundles: None, name: str
+) -> None:
+    widget = wb.workbench(subjects[name])
+    bundle = widget._repr_mimebundle_()
+    assert set(bundle) == {VIEW, "text/html", "text/plain"}
+    assert bundle[VIEW]["model_id"] == widget.model_id
+    assert "<" in bundle["text/html"]
+    assert "ViewWidget" not in bundle["text/plain"]
+    widget.close()
+
+
 def test_workbench_refuses_what_it_does_not_know(lowering: wb.Lowering, bundles: None) -> None:
     with pytest.raises(TypeError, match="colour"):
         wb.workbench(lowering, colour="red")
