@@ -175,11 +175,10 @@ stage = pipeline.capture({graph}, progress=False)[0]
         with self.lab("edited = fresh('vit_tiny', partitioner=DEMO)") as lab:
             view = lab.show("edited.partitioned")
             graph = Graph(lab, view)
-            history = view.get_by_role("tab", name="History")
-            history.wait_for()
+            undo = view.get_by_role("button", name="Undo", exact=True)
             lab.kernel.run("edited.selection = 'add_1'")
             lab.page.wait_for_timeout(1500)
-            yield Figure("partition edit made and shown, vit_tiny", _edit(view, graph, history), "ms", 300)
+            yield Figure("partition edit made and shown, vit_tiny", _edit(view, graph, undo), "ms", 300)
             update = "edited.update(edited.recipe.replace(edits=[{0}]))"
             edit = 'wb.Edit("partition", {"action": "erase", "nodes": ["add_%d"]})'
             times = []
@@ -222,21 +221,22 @@ stage = pipeline.capture({graph}, progress=False)[0]
         yield Figure("report of vit_tiny", size, "MB", None, f"written in {took:.1f} s")
 
 
-def _edit(view: Locator, graph: Graph, history: Locator) -> float:
+def _edit(view: Locator, graph: Graph, undo: Locator) -> float:
     """Milliseconds from the key to the answer of Python in the view, the median of five edits."""
     times = []
     for key in ("e", "z", "e", "z", "e", "z", "e", "z", "e"):
-        wait = """(tab, before) => new Promise((done) => {
+        wait = """(button, before) => new Promise((done, fail) => {
           const begin = performance.now();
           const observer = new MutationObserver(() => {
-            if (tab.textContent === before) return;
+            if (button.title === before) return;
             observer.disconnect();
             requestAnimationFrame(() => done(performance.now() - begin));
           });
-          observer.observe(tab, {subtree: true, childList: true, characterData: true});
-          window.wbBegin?.();
+          observer.observe(button, {attributeFilter: ["title"]});
+          setTimeout(() => fail(new Error("the edit was not shown within 5 s")), 5000);
+          window.wbBegin();
         })"""
-        before = history.text_content()
+        before = undo.get_attribute("title")
         graph.canvas.focus()
         # The key is sent from within the page, so that the way of the test to the browser does not count.
         options = {"key": key, "ctrlKey": key == "z", "bubbles": True, "cancelable": True}
@@ -246,7 +246,7 @@ def _edit(view: Locator, graph: Graph, history: Locator) -> float:
                }""",
             options,
         )
-        taken = history.evaluate(wait, before)
+        taken = undo.evaluate(wait, before)
         if key == "e":
             times.append(taken)
         view.page.wait_for_timeout(700)

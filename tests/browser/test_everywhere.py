@@ -53,6 +53,7 @@ def test_selection_is_shared_while_the_kernel_is_busy(lab: Lab) -> None:
 
 
 def test_callback_in_python_hears_of_a_choice_in_the_view(lab: Lab) -> None:
+    lab.kernel.run(f"{ONE}.selection.clear()")
     lab.kernel.run(f"heard = []; end = {ONE}.selection.on_change(lambda one: heard.append(one.node))")
     view = lab.show(f"{ONE}.edge")
     graph = Graph(lab, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any
 
@@ -78,10 +79,12 @@ def decompose(
         LoweringError: If torch cannot decompose the program.
     """
     sources = provenance.assign(program)
+    table = decomposition_table(preserve, dict(preserve_at or {}))
     try:
-        decomposed: ExportedProgram = program.run_decompositions(
-            decomposition_table(preserve, dict(preserve_at or {}))
-        )
+        with warnings.catch_warnings():
+            # torch copies tree specs of a kind that it deprecates itself.
+            warnings.filterwarnings("ignore", message=".*LeafSpec.*", category=FutureWarning)
+            decomposed: ExportedProgram = program.run_decompositions(table)
     except WorkbenchError:
         raise
     except Exception as error:
