@@ -176,13 +176,17 @@ stage = pipeline.capture({graph}, progress=False)[0]
             view = lab.show("edited.partitioned")
             graph = Graph(lab, view)
             undo = view.get_by_role("button", name="Undo", exact=True)
-            lab.kernel.run("edited.selection = 'add_1'")
+            lab.kernel.run(
+                "rows = [one for one in edited.partitioned.table.itertuples()"
+                " if one.tag and one.op.startswith('aten.add')]\n"
+                "edited.selection.set(rows[0].handles, node=rows[0].node)"
+            )
             lab.page.wait_for_timeout(1500)
             yield Figure("partition edit made and shown, vit_tiny", _edit(view, graph, undo), "ms", 300)
             update = "edited.update(edited.recipe.replace(edits=[{0}]))"
-            edit = 'wb.Edit("partition", {"action": "erase", "nodes": ["add_%d"]})'
+            edit = 'wb.Edit("partition", {"action": "erase", "nodes": [rows[%d].node]})'
             times = []
-            for index in range(1, 6):
+            for index in range(5):
                 call = update.format(edit % index)
                 code = f"import time; begin = time.perf_counter(); {call}; took = time.perf_counter() - begin"
                 times.append(lab.kernel.run(code, "took"))
