@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 import workbench as wb
-from workbench_widgets import report, widget
+from workbench_widgets import widget
 from workbench_widgets.context import Context
+from workbench_widgets.report import writing
 from workbench_widgets.view import View, all_views
 from workbench_widgets.widget import ViewWidget
 
@@ -51,7 +52,7 @@ def bundles(monkeypatch: pytest.MonkeyPatch) -> None:
         return f"/* {name} */" if suffix == "css" else f"export default '{name}';"
 
     monkeypatch.setattr(widget, "bundle", bundle)
-    monkeypatch.setattr(report, "bundle", bundle)
+    monkeypatch.setattr(writing, "bundle", bundle)
 
 
 class Page:

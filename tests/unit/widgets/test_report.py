@@ -15,11 +15,11 @@ from torch import nn
 
 import workbench as wb
 from workbench.errors import WorkbenchError
-from workbench_widgets import report as module
 from workbench_widgets.context import Context
 from workbench_widgets.pack import unpack
 from workbench_widgets.panel.document import report_documents
 from workbench_widgets.report import write
+from workbench_widgets.report import writing as module
 
 DELEGATING = wb.Recipe(partitioner="workbench.backends.demo:AddMulPartitionerDemo")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from workbench_widgets.panel.document import first_documents, recipe_document, report_documents
-from workbench_widgets.panel.saving import save_report
 from workbench_widgets.view import View
 
 __all__ = ["VIEW"]
@@ -12,7 +11,6 @@ VIEW = View(
     name="panel",
     title="Workbench",
     documents={"recipe": recipe_document},
-    calls={"panel.report": save_report},
     initial=first_documents,
     report=report_documents,
     height=680,
