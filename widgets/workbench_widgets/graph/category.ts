@@ -24,7 +24,7 @@ export type CategoryName = keyof typeof CATEGORIES;
 
 const PRODUCTS = /conv|linear|^mm$|bmm|addmm|matmul|attention|einsum|^dot$|lstm|gru/;
 const REDUCTIONS =
-  /norm|softmax|mean|^sum|pool|amax|amin|^max|^min$|^var|^std|cumsum|^any|^all$|argm|topk|prod/;
+  /norm|softmax|mean|^sum|pool|amax|amin|^max$|^min$|^var|^std|cumsum|^any|^all$|argm|topk|prod/;
 const MOVES =
   /view|reshape|permute|transpose|^t$|t_copy|cat$|concat|stack|slice|select|split|chunk|expand|repeat|squeeze|flatten|getitem|clone|copy|alias|^to$|_to_|embedding|gather|index|scatter|pad|roll|flip|unbind|detach|lift|empty|full|zeros|ones|arange|move|free|contiguous/;
 const QUANTIZE = /quantize|fake_quant|choose_qparams/;
@@ -52,7 +52,7 @@ export function categoryOf(kind: string, op: string): CategoryName {
 
 /** The category of an item; of a container that of what it is. */
 export class Categories {
-  private readonly byCode = new Map<string, CategoryName>();
+  private readonly known = new Map<string, CategoryName>();
 
   of(model: GraphModel, item: number): CategoryName | null {
     const { kind, op, module_kind: groups } = model.document;
@@ -64,9 +64,10 @@ export class Categories {
           ? "control"
           : null;
     }
-    const key = `${kind.codes[item]} ${op.codes[item]}`;
-    let known = this.byCode.get(key);
-    if (!known) this.byCode.set(key, (known = categoryOf(kind.get(item), op.get(item))));
+    // By text: each stage numbers its texts anew.
+    const key = `${kind.get(item)} ${op.get(item)}`;
+    let known = this.known.get(key);
+    if (!known) this.known.set(key, (known = categoryOf(kind.get(item), op.get(item))));
     return known;
   }
 }
