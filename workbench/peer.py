@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import re
 import tempfile
 import threading
@@ -264,13 +265,37 @@ class PeerMethod:
         ]
 
 
+@contextlib.contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep away what a library writes to standard error while it is loaded (how it looked at the processor).
+
+    Native code writes past `sys.stderr`. If loading fails, what it wrote is shown after all.
+    """
+    with tempfile.TemporaryFile() as heard:
+        kept = os.dup(2)
+        os.dup2(heard.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            heard.seek(0)
+            os.write(kept, heard.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
 @cache
 def _library() -> Any:
     """ExecuTorch's Python binding."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that its interface may change
-            return importlib.import_module("executorch.extension.pybindings.portable_lib")
+            with _silenced():
+                library = importlib.import_module("executorch.extension.pybindings.portable_lib")
+                # The threads are made when they are first counted, at the latest by the first product.
+                getattr(library, "_threadpool_get_thread_count", int)()
+                return library
     except ImportError as error:
         raise ExecutionError(
             "ExecuTorch's runtime can't be loaded",

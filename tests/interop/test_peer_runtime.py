@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,20 @@ def test_outputs_agree_with_eager(lowering: wb.Lowering, network: Network) -> No
     assert_agrees(run.outputs, network.eager())
     again = wb.open(lowering.program.buffer).run(*network.inputs, runtime="executorch")
     assert_agrees(again.outputs, network.eager())
+
+
+def test_nothing_of_its_loading_is_written_to_the_terminal(tmp_path: Path) -> None:
+    program = tmp_path / "linear.pte"
+    inputs = (torch.randn(1, 4),)
+    wb.lower(nn.Linear(4, 4).eval(), inputs, progress=False).save(program)
+    code = (
+        "import sys, torch, workbench as wb\n"
+        "print(len(wb.open(sys.argv[1]).run(torch.randn(1, 4), runtime='executorch').outputs))"
+    )
+    command = [sys.executable, "-c", code, str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "1"), done.stderr
+    assert "cpuinfo" not in done.stderr
 
 
 def test_table_has_a_time_for_each_instruction_of_each_execution(
