@@ -125,7 +125,7 @@ def generate() -> str:
     lines = ["// Written by `python -m workbench_widgets.contract`; do not edit.", ""]
     interfaces = [line for name in sorted(seen) for line in _interface(seen[name])]
     if any("StringColumn" in line for line in interfaces):
-        lines += ['import type { StringColumn } from "./shared/unpack.ts";', ""]
+        lines += ['import type { StringColumn } from "./common/unpack.ts";', ""]
     lines += interfaces
     for title, table in (("Documents", "DOCUMENTS"), ("Calls", "CALLS"), ("Events", "EVENTS")):
         entries = [f'  readonly "{name}": {text};' for name, text in sorted(tables[table].items())]

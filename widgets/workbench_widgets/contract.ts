@@ -1,6 +1,6 @@
 // Written by `python -m workbench_widgets.contract`; do not edit.
 
-import type { StringColumn } from "./shared/unpack.ts";
+import type { StringColumn } from "./common/unpack.ts";
 
 /** What a widget is about. */
 export interface About {

@@ -1,4 +1,4 @@
-"""Documents whose bytes are kept in `shared/golden.json`; both sides of the contract are tested with them."""
+"""Documents whose bytes are kept in `common/golden.json`; both sides of the contract are tested with them."""
 
 from __future__ import annotations
 

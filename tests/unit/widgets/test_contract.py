@@ -95,7 +95,7 @@ def test_each_declaration_becomes_an_interface(monkeypatch: pytest.MonkeyPatch) 
     assert '  readonly "one.go": { arguments: Part; result: Part };' in text
     assert '  readonly "two.came": Part;' in text
     assert "/** A part. */\nexport interface Part {" in text
-    assert 'import type { StringColumn } from "./shared/unpack.ts";' in text
+    assert 'import type { StringColumn } from "./common/unpack.ts";' in text
 
 
 def test_name_that_is_declared_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from workbench_widgets import pack as module
 from workbench_widgets.columns import F32, F64, I32, U8, Strings
 from workbench_widgets.pack import pack, parse, unpack
 
-GOLDEN = Path(module.__file__).parent / "shared" / "golden.json"
+GOLDEN = Path(module.__file__).parent / "common" / "golden.json"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { GraphHandle, GraphScene } from "../graph/scene.ts";
-import type { Host } from "../shared/host.ts";
-import { MockHost } from "../shared/mock_host.ts";
-import { selectionOf } from "../shared/selection.ts";
+import type { Host } from "../common/host.ts";
+import { MockHost } from "../common/mock_host.ts";
+import { selectionOf } from "../common/selection.ts";
 import { Compare } from "./compare.ts";
 import { comparison, GRAPH } from "./fixtures.ts";
 import { statusOf } from "./graphs.ts";

@@ -1,14 +1,14 @@
 // Lowerings or runs side by side: totals, a table of rows, a scatter of times, the graphs.
 import type { CompareDocument, Picked } from "../contract.ts";
-import type { Host } from "../shared/host.ts";
-import { copyText, saveFile } from "../shared/clipboard.ts";
-import { h } from "../shared/dom.ts";
-import { clearError, showError } from "../shared/errors.ts";
-import { matches } from "../shared/host.ts";
-import { HandleIndex } from "../shared/selection.ts";
-import { makeSplit, type Mode, type Split } from "../shared/split.ts";
-import { Table } from "../shared/table.ts";
-import { button, group, select, setOptions, spacer, toggle } from "../shared/toolbar.ts";
+import type { Host } from "../common/host.ts";
+import { copyText, saveFile } from "../common/clipboard.ts";
+import { h } from "../common/dom.ts";
+import { clearError, showError } from "../common/errors.ts";
+import { matches } from "../common/host.ts";
+import { HandleIndex } from "../common/selection.ts";
+import { makeSplit, type Mode, type Split } from "../common/split.ts";
+import { Table } from "../common/table.ts";
+import { button, group, select, setOptions, spacer, toggle } from "../common/toolbar.ts";
 import { makeGraphs, type GraphMount, type Graphs } from "./graphs.ts";
 import { csv, kindOf, kinds, metrics, nodesOf, others, python, type Metric } from "./model.ts";
 import { columns } from "./rows.ts";

@@ -1,6 +1,6 @@
 // A small comparison of three sides, for the tests.
 import type { CompareCells, CompareDocument, CompareSide, GraphDocument } from "../contract.ts";
-import { StringColumn } from "../shared/unpack.ts";
+import { StringColumn } from "../common/unpack.ts";
 
 const words = (...items: string[]) => StringColumn.from(items);
 

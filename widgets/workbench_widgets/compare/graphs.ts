@@ -1,12 +1,12 @@
 // Two graphs next to each other, coloured by what became of each node.
 import type { CompareDocument, GraphDocument } from "../contract.ts";
 import type { GraphHandle, GraphLayer, GraphOptions, SceneBox } from "../graph/scene.ts";
-import type { Host } from "../shared/host.ts";
-import { h } from "../shared/dom.ts";
-import { errorBox } from "../shared/errors.ts";
-import { HandleIndex } from "../shared/selection.ts";
-import { makeSplit } from "../shared/split.ts";
-import type { Theme } from "../shared/theme.ts";
+import type { Host } from "../common/host.ts";
+import { h } from "../common/dom.ts";
+import { errorBox } from "../common/errors.ts";
+import { HandleIndex } from "../common/selection.ts";
+import { makeSplit } from "../common/split.ts";
+import type { Theme } from "../common/theme.ts";
 import { sideHost } from "./sides.ts";
 
 export type GraphMount = (

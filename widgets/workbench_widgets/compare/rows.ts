@@ -1,8 +1,8 @@
 // The rows of a comparison as a table, with bars that point left (less) and right (more).
 import type { CompareDocument } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { bytes, delta, ms, number } from "../shared/format.ts";
-import type { TableColumn } from "../shared/table.ts";
+import { h } from "../common/dom.ts";
+import { bytes, delta, ms, number } from "../common/format.ts";
+import type { TableColumn } from "../common/table.ts";
 import {
   deltaOf,
   errorOf,

@@ -1,9 +1,9 @@
 // Each row as a point: the reference across, another side up. Above the diagonal the other side takes more.
 import type { CompareDocument } from "../contract.ts";
-import { h, on, throttled } from "../shared/dom.ts";
-import { bytes, delta, ms } from "../shared/format.ts";
-import { readTheme, watchTheme, type Theme } from "../shared/theme.ts";
-import { facts, makeTooltip } from "../shared/tooltip.ts";
+import { h, on, throttled } from "../common/dom.ts";
+import { bytes, delta, ms } from "../common/format.ts";
+import { readTheme, watchTheme, type Theme } from "../common/theme.ts";
+import { facts, makeTooltip } from "../common/tooltip.ts";
 import { deltaOf, nodesOf, ranked, valueOf, type Metric } from "./model.ts";
 
 export interface Scatter {

@@ -14,8 +14,8 @@ import {
   type DocumentKind,
   type EventName,
   type Host,
-} from "../shared/host.ts";
-import { same, type SelectionStore } from "../shared/selection.ts";
+} from "../common/host.ts";
+import { same, type SelectionStore } from "../common/selection.ts";
 
 /** A selection in the handles of a side that counts differently; both sides of the map stay in step. */
 export function translated(store: SelectionStore, cells: CompareCells): SelectionStore {

@@ -1,7 +1,7 @@
 // The totals of each side in a line, with what they differ from the reference by, and which side that is.
 import type { CompareDocument, CompareSide } from "../contract.ts";
-import { h, unique } from "../shared/dom.ts";
-import { bytes, count, delta, ms, percent, shorten } from "../shared/format.ts";
+import { h, unique } from "../common/dom.ts";
+import { bytes, count, delta, ms, percent, shorten } from "../common/format.ts";
 
 interface Total {
   readonly title: string;

@@ -1,9 +1,9 @@
 // Several lowerings or runs side by side.
-import "../shared/theme.css";
+import "../common/theme.css";
 import "./view.css";
 import { mount as graph } from "../graph/view.ts";
-import type { Host } from "../shared/host.ts";
-import { widget, type Mounted } from "../shared/render.ts";
+import type { Host } from "../common/host.ts";
+import { widget, type Mounted } from "../common/render.ts";
 import { Compare } from "./compare.ts";
 
 export async function mount(host: Host, el: HTMLElement): Promise<Mounted> {

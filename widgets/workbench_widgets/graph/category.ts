@@ -1,5 +1,5 @@
 // What sort of work a node does: a colour and a hatch for each sort.
-import { swatch, type Swatch } from "../shared/palette.ts";
+import { swatch, type Swatch } from "../common/palette.ts";
 import { shortOperator } from "./labels.ts";
 import type { GraphModel } from "./model.ts";
 

@@ -1,6 +1,6 @@
 // What the boxes are coloured by, with its legend.
 import type { OverlayColumn } from "../contract.ts";
-import type { Option } from "../shared/toolbar.ts";
+import type { Option } from "../common/toolbar.ts";
 import type { GraphCore } from "./core.ts";
 import { Legend } from "./legend.ts";
 import { Overlay, TagFill } from "./overlay.ts";

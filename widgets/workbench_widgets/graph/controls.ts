@@ -1,6 +1,6 @@
 // The bar above the graph: stage, method, search, colours, and what to show.
-import { h, unique } from "../shared/dom.ts";
-import type { Host } from "../shared/host.ts";
+import { h, unique } from "../common/dom.ts";
+import type { Host } from "../common/host.ts";
 import {
   button,
   select,
@@ -9,7 +9,7 @@ import {
   toggle,
   toolbar,
   type Option,
-} from "../shared/toolbar.ts";
+} from "../common/toolbar.ts";
 import type { CopyForm } from "./copy.ts";
 
 export interface ControlEvents {

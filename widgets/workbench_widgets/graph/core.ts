@@ -1,7 +1,7 @@
 // The graph on its canvas: what is open, where it is, what the pointer does; without any controls
 // around it.
-import { on } from "../shared/dom.ts";
-import { Viewport, type Box, type Transform } from "../shared/viewport.ts";
+import { on } from "../common/dom.ts";
+import { Viewport, type Box, type Transform } from "../common/viewport.ts";
 import { Arranger, type Anchor, type Engine } from "./arrange.ts";
 import { Bundles } from "./edges.ts";
 import { Categories } from "./category.ts";

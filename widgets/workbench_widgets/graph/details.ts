@@ -2,11 +2,11 @@
 // at once; the
 // kernel adds the rest.
 import type { CodeLine, GraphDetails, NodeTensor } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { errorBox } from "../shared/errors.ts";
-import { bytes, count } from "../shared/format.ts";
-import type { Host } from "../shared/host.ts";
-import { facts } from "../shared/tooltip.ts";
+import { h } from "../common/dom.ts";
+import { errorBox } from "../common/errors.ts";
+import { bytes, count } from "../common/format.ts";
+import type { Host } from "../common/host.ts";
+import { facts } from "../common/tooltip.ts";
 import type { Adjacency } from "./highlight.ts";
 import { shortOperator } from "./labels.ts";
 import type { GraphModel } from "./model.ts";

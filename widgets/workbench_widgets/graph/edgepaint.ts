@@ -1,7 +1,7 @@
 // Draws bundles: orthogonal lines, thicker for more edges, joined along the borders that they
 // cross.
-import type { Theme } from "../shared/theme.ts";
-import type { Box } from "../shared/viewport.ts";
+import type { Theme } from "../common/theme.ts";
+import type { Box } from "../common/viewport.ts";
 import { OUTSIDE } from "./edges.ts";
 import { meets } from "./grid.ts";
 import type { Style } from "./paint.ts";

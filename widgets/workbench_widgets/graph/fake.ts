@@ -1,6 +1,6 @@
 // Documents by hand, for tests.
 import type { GraphDocument } from "../contract.ts";
-import { StringColumn } from "../shared/unpack.ts";
+import { StringColumn } from "../common/unpack.ts";
 
 export interface FakeNode {
   readonly name: string;

@@ -1,5 +1,5 @@
 // Rectangles found by place: a grid of cells, each with the rectangles that meet it.
-import type { Box } from "../shared/viewport.ts";
+import type { Box } from "../common/viewport.ts";
 
 const MOST_CELLS = 1 << 16;
 

@@ -1,5 +1,5 @@
 // What stands on a box, and how much room it takes.
-import { count } from "../shared/format.ts";
+import { count } from "../common/format.ts";
 import type { GraphModel } from "./model.ts";
 
 export const TITLE_SIZE = 12;

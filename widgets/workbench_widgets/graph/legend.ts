@@ -1,6 +1,6 @@
 // What the colours mean, in a corner of the graph.
-import { h } from "../shared/dom.ts";
-import { hatchCss, ramp, swatch, type Swatch } from "../shared/palette.ts";
+import { h } from "../common/dom.ts";
+import { hatchCss, ramp, swatch, type Swatch } from "../common/palette.ts";
 import { CATEGORIES, type Categories, type CategoryName } from "./category.ts";
 import { formatUnit, type Overlay, type TagFill } from "./overlay.ts";
 import type { Picture } from "./picture.ts";

@@ -1,7 +1,7 @@
 // The whole graph in a corner, with a rectangle for what is in sight.
-import { h, on } from "../shared/dom.ts";
-import type { Theme } from "../shared/theme.ts";
-import type { Viewport } from "../shared/viewport.ts";
+import { h, on } from "../common/dom.ts";
+import type { Theme } from "../common/theme.ts";
+import type { Viewport } from "../common/viewport.ts";
 import { CATEGORIES, type Categories } from "./category.ts";
 import type { Picture } from "./picture.ts";
 

@@ -1,5 +1,5 @@
 // Boxes that glide from where they were to where they are.
-import type { Box } from "../shared/viewport.ts";
+import type { Box } from "../common/viewport.ts";
 import type { GraphModel } from "./model.ts";
 import type { Picture, PictureBox } from "./picture.ts";
 

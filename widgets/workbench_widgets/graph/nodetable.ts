@@ -1,8 +1,8 @@
 // The table behind the graph: one row a node.
 import type { OverlayColumn } from "../contract.ts";
-import { bytes, count } from "../shared/format.ts";
-import { Table, type TableColumn } from "../shared/table.ts";
-import type { StringColumn } from "../shared/unpack.ts";
+import { bytes, count } from "../common/format.ts";
+import { Table, type TableColumn } from "../common/table.ts";
+import type { StringColumn } from "../common/unpack.ts";
 import type { GraphDocument } from "./scene.ts";
 import { formatUnit } from "./overlay.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { OverlayColumn } from "../contract.ts";
-import { StringColumn } from "../shared/unpack.ts";
+import { StringColumn } from "../common/unpack.ts";
 import { Arranger } from "./arrange.ts";
 import { Bundles } from "./edges.ts";
 import { chainOfBlocks } from "./fake.ts";

@@ -1,7 +1,7 @@
 // Numbers as colours: a value for each visible box, a scale over them, and the fill.
 import type { OverlayColumn } from "../contract.ts";
-import { bytes, count, ms, number, percent } from "../shared/format.ts";
-import { inkOn, ramp, swatch } from "../shared/palette.ts";
+import { bytes, count, ms, number, percent } from "../common/format.ts";
+import { inkOn, ramp, swatch } from "../common/palette.ts";
 import type { GraphModel } from "./model.ts";
 import type { Fill } from "./paint.ts";
 import type { Picture, PictureBox } from "./picture.ts";

@@ -1,8 +1,8 @@
 // Draws a picture: frames, edges, boxes, titles; only what is in sight, and no more than the scale
 // can show.
-import { hatchPattern, type Hatch } from "../shared/palette.ts";
-import type { Theme } from "../shared/theme.ts";
-import type { Box, Transform } from "../shared/viewport.ts";
+import { hatchPattern, type Hatch } from "../common/palette.ts";
+import type { Theme } from "../common/theme.ts";
+import type { Box, Transform } from "../common/viewport.ts";
 import { CATEGORIES, type Categories } from "./category.ts";
 import { IN, OUT, paintEdges } from "./edgepaint.ts";
 import type { Highlight } from "./highlight.ts";

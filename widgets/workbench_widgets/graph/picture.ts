@@ -1,5 +1,5 @@
 // The scene: visible boxes and edges in world coordinates, made from an arrangement.
-import type { Box } from "../shared/viewport.ts";
+import type { Box } from "../common/viewport.ts";
 import type { PlacedContainer } from "./arrange.ts";
 import { OUTSIDE, type Bundle } from "./edges.ts";
 import { Grid, contains } from "./grid.ts";

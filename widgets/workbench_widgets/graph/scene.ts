@@ -1,7 +1,7 @@
 // What the graph view shows at a moment, for those who draw on it: layers, tools, other views.
 import type { GraphDocument } from "../contract.ts";
-import type { Theme } from "../shared/theme.ts";
-import type { Box, Transform } from "../shared/viewport.ts";
+import type { Theme } from "../common/theme.ts";
+import type { Box, Transform } from "../common/viewport.ts";
 
 export type { GraphDocument } from "../contract.ts";
 

@@ -1,8 +1,8 @@
 // The shared selection, in the graph: what is lit, what a click selects, and what is opened to show
 // it.
 import type { Picked } from "../contract.ts";
-import type { Host } from "../shared/host.ts";
-import { HandleIndex } from "../shared/selection.ts";
+import type { Host } from "../common/host.ts";
+import { HandleIndex } from "../common/selection.ts";
 import type { GraphCore } from "./core.ts";
 import type { PictureBox } from "./picture.ts";
 

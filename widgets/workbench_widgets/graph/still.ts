@@ -1,7 +1,7 @@
 // A drawing that is too large to be made sixty times a second: while it is panned or zoomed, the
 // last one is
 // shown moved or scaled; when it rests, it is made anew.
-import type { Transform } from "../shared/viewport.ts";
+import type { Transform } from "../common/viewport.ts";
 
 const MOST = 3000;
 const REST = 110;

@@ -1,7 +1,7 @@
 // What stands beside the pointer.
-import { h } from "../shared/dom.ts";
-import { bytes, count } from "../shared/format.ts";
-import { facts } from "../shared/tooltip.ts";
+import { h } from "../common/dom.ts";
+import { bytes, count } from "../common/format.ts";
+import { facts } from "../common/tooltip.ts";
 import { formatUnit, type Overlay } from "./overlay.ts";
 import type { PictureBox } from "./picture.ts";
 

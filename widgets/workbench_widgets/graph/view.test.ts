@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { About, GraphDetails, OverlayDocument } from "../contract.ts";
-import { CallError, type Host } from "../shared/host.ts";
-import { selectionOf } from "../shared/selection.ts";
+import { CallError, type Host } from "../common/host.ts";
+import { selectionOf } from "../common/selection.ts";
 import { chainOfBlocks } from "./fake.ts";
 import type { GraphHandle } from "./scene.ts";
 

@@ -1,8 +1,8 @@
 // The graph view: the graph on its canvas, with controls around it.
-import "../shared/theme.css";
+import "../common/theme.css";
 import "./view.css";
-import type { Host } from "../shared/host.ts";
-import { widget } from "../shared/render.ts";
+import type { Host } from "../common/host.ts";
+import { widget } from "../common/render.ts";
 import { loadEngine } from "./engine.ts";
 import type { GraphHandle, GraphOptions } from "./scene.ts";
 import { GraphView } from "./whole.ts";

@@ -1,10 +1,10 @@
 // All parts of the view, and how they follow one another.
-import { h, on } from "../shared/dom.ts";
-import { showError } from "../shared/errors.ts";
-import { matches, type Host } from "../shared/host.ts";
-import type { Table } from "../shared/table.ts";
-import { button } from "../shared/toolbar.ts";
-import { makeTooltip, type Tooltip } from "../shared/tooltip.ts";
+import { h, on } from "../common/dom.ts";
+import { showError } from "../common/errors.ts";
+import { matches, type Host } from "../common/host.ts";
+import type { Table } from "../common/table.ts";
+import { button } from "../common/toolbar.ts";
+import { makeTooltip, type Tooltip } from "../common/tooltip.ts";
 import type { OverlayColumn } from "../contract.ts";
 import type { Engine } from "./arrange.ts";
 import { Colors } from "./colors.ts";

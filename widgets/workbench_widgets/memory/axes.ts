@@ -1,6 +1,6 @@
 // The axes of a plan: bytes beside it, the bytes alive above it, on canvases of their own.
-import { bytes as showBytes } from "../shared/format.ts";
-import type { Theme } from "../shared/theme.ts";
+import { bytes as showBytes } from "../common/format.ts";
+import type { Theme } from "../common/theme.ts";
 import type { ChartState } from "./layers.ts";
 import { kindLook, type Frame } from "./paint.ts";
 import { liveAt, outlineOf } from "./scene.ts";

@@ -1,7 +1,7 @@
 // The picture of a plan: offset by time, the bytes alive above it, an axis beside it; pan, zoom, drag.
-import { h, on } from "../shared/dom.ts";
-import type { Theme } from "../shared/theme.ts";
-import { Viewport, type Transform } from "../shared/viewport.ts";
+import { h, on } from "../common/dom.ts";
+import type { Theme } from "../common/theme.ts";
+import { Viewport, type Transform } from "../common/viewport.ts";
 import { paintAxis, paintStrip, type StepLine } from "./axes.ts";
 import {
   limitShown,

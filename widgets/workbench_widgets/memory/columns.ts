@@ -1,9 +1,9 @@
 // The table behind the picture, and the legend below it.
 import type { MemoryDocument } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { count } from "../shared/format.ts";
-import { hatchCss } from "../shared/palette.ts";
-import type { TableColumn } from "../shared/table.ts";
+import { h } from "../common/dom.ts";
+import { count } from "../common/format.ts";
+import { hatchCss } from "../common/palette.ts";
+import type { TableColumn } from "../common/table.ts";
 import { kindLook } from "./paint.ts";
 import { KINDS } from "./scene.ts";
 import { shortPath } from "./side.ts";

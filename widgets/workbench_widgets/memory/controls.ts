@@ -1,7 +1,7 @@
 // The bar above the picture: what the plan is made with.
 import type { MemoryChoices, MemoryDocument } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { bytes } from "../shared/format.ts";
+import { h } from "../common/dom.ts";
+import { bytes } from "../common/format.ts";
 import {
   button,
   group,
@@ -11,7 +11,7 @@ import {
   toggle,
   toolbar,
   type Option,
-} from "../shared/toolbar.ts";
+} from "../common/toolbar.ts";
 import { parseBytes } from "./draft.ts";
 
 export interface Actions {

@@ -1,8 +1,8 @@
 // What lies over and under the rectangles of a plan: the peak, holes, ghosts, outlines, lines.
 import type { MemoryDocument } from "../contract.ts";
-import { bytes as showBytes } from "../shared/format.ts";
-import { hatchPattern } from "../shared/palette.ts";
-import type { Theme } from "../shared/theme.ts";
+import { bytes as showBytes } from "../common/format.ts";
+import { hatchPattern } from "../common/palette.ts";
+import type { Theme } from "../common/theme.ts";
 import { outline, rectOf, ruler, type Frame } from "./paint.ts";
 import { holes, reuse, type Places } from "./scene.ts";
 

@@ -1,8 +1,8 @@
 // Drawing of a memory plan: rectangles, the peak, holes, ghosts, labels. Coordinates come ready from chart.ts.
 import type { MemoryDocument } from "../contract.ts";
-import { bytes as showBytes } from "../shared/format.ts";
-import { hatchPattern, swatch, type Hatch } from "../shared/palette.ts";
-import type { Theme } from "../shared/theme.ts";
+import { bytes as showBytes } from "../common/format.ts";
+import { hatchPattern, swatch, type Hatch } from "../common/palette.ts";
+import type { Theme } from "../common/theme.ts";
 import { KINDS, type Places } from "./scene.ts";
 
 /** From moments and bytes to pixels. */

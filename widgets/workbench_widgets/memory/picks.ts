@@ -1,7 +1,7 @@
 // Which tensors are chosen, between the rows of a plan and the selection of all views.
 import type { MemoryDocument } from "../contract.ts";
-import type { Host } from "../shared/host.ts";
-import { HandleIndex } from "../shared/selection.ts";
+import type { Host } from "../common/host.ts";
+import { HandleIndex } from "../common/selection.ts";
 
 export class Picks {
   private readonly host: Host;

@@ -1,6 +1,6 @@
 // What is wanted of the plan, the preview that it gives, and making it.
 import type { MemoryDocument, MemoryPreview } from "../contract.ts";
-import type { Host } from "../shared/host.ts";
+import type { Host } from "../common/host.ts";
 import { Draft, sameChoices } from "./draft.ts";
 
 const PREVIEW_AFTER = 120;

@@ -1,6 +1,6 @@
 // A plan for tests.
 import type { MemoryDocument } from "../contract.ts";
-import { StringColumn } from "../shared/unpack.ts";
+import { StringColumn } from "../common/unpack.ts";
 
 /** name, bytes, first, last, offset; and by choice arena and kind. */
 export type Row = readonly [string, number, number, number, number, number?, number?];

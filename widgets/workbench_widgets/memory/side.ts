@@ -1,8 +1,8 @@
 // What stands beside the picture: the arena in figures, a preview, the tensor that is chosen, what lives at the peak.
 import type { MemoryArena, MemoryDocument, MemoryPreview } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { bytes, count, delta, ms, percent } from "../shared/format.ts";
-import { facts } from "../shared/tooltip.ts";
+import { h } from "../common/dom.ts";
+import { bytes, count, delta, ms, percent } from "../common/format.ts";
+import { facts } from "../common/tooltip.ts";
 import { parseBytes } from "./draft.ts";
 import { kindLook } from "./paint.ts";
 import { aliveAt, reuse, type Places } from "./scene.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { MemoryChoices, MemoryEdit, MemoryPreview } from "../contract.ts";
-import { CallError } from "../shared/host.ts";
-import { MockHost } from "../shared/mock_host.ts";
+import { CallError } from "../common/host.ts";
+import { MockHost } from "../common/mock_host.ts";
 import { nice } from "./axes.ts";
 import type { Chart } from "./chart.ts";
 import { Draft, parseBytes, sameChoices } from "./draft.ts";

@@ -1,15 +1,15 @@
 // Where each tensor lives, and when; pins, planners and limits to try before they are made.
-import "../shared/theme.css";
+import "../common/theme.css";
 import "./view.css";
 import type { MemoryDocument } from "../contract.ts";
-import { copyText } from "../shared/clipboard.ts";
-import { h, on } from "../shared/dom.ts";
-import { clearError, showError } from "../shared/errors.ts";
-import { bytes, count } from "../shared/format.ts";
-import { matches, type Host } from "../shared/host.ts";
-import { widget, type Mounted } from "../shared/render.ts";
-import { Table } from "../shared/table.ts";
-import { facts, makeTooltip, type Tooltip } from "../shared/tooltip.ts";
+import { copyText } from "../common/clipboard.ts";
+import { h, on } from "../common/dom.ts";
+import { clearError, showError } from "../common/errors.ts";
+import { bytes, count } from "../common/format.ts";
+import { matches, type Host } from "../common/host.ts";
+import { widget, type Mounted } from "../common/render.ts";
+import { Table } from "../common/table.ts";
+import { facts, makeTooltip, type Tooltip } from "../common/tooltip.ts";
 import { Chart } from "./chart.ts";
 import { legend, tensorColumns } from "./columns.ts";
 import { Controls } from "./controls.ts";

@@ -1,6 +1,6 @@
 // What changed when the model was lowered again, in a line.
 import type { About, Stage } from "../contract.ts";
-import { seconds } from "../shared/format.ts";
+import { seconds } from "../common/format.ts";
 
 /** The stages whose detail changed, with the detail that they had. */
 export function differences(

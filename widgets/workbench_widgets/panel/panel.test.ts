@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { GraphDocument } from "../contract.ts";
-import { MockHost } from "../shared/mock_host.ts";
-import { StringColumn } from "../shared/unpack.ts";
+import { MockHost } from "../common/mock_host.ts";
+import { StringColumn } from "../common/unpack.ts";
 import { fake, settled, STAGES, type Fake } from "./fakes.ts";
 import { differences, relowered } from "./notes.ts";
 import { Panel } from "./panel.ts";

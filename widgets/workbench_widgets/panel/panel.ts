@@ -1,16 +1,16 @@
 // All views of one subject: the stages as tabs, the graph at the left, the stage's own view at the right.
 import type { About } from "../contract.ts";
-import type { Host } from "../shared/host.ts";
-import { saveFile } from "../shared/clipboard.ts";
-import { h, on, unique } from "../shared/dom.ts";
-import { clearError, showError } from "../shared/errors.ts";
-import { matches } from "../shared/host.ts";
-import { button, select, spacer, toggle } from "../shared/toolbar.ts";
+import type { Host } from "../common/host.ts";
+import { saveFile } from "../common/clipboard.ts";
+import { h, on, unique } from "../common/dom.ts";
+import { clearError, showError } from "../common/errors.ts";
+import { matches } from "../common/host.ts";
+import { button, select, spacer, toggle } from "../common/toolbar.ts";
 import { differences, relowered } from "./notes.ts";
 import { recipeButton, type RecipeButton } from "./recipe.ts";
 import { pythonName, reportPython, scoped } from "./scoped.ts";
 import { makeSelectionLine, type SelectionLine } from "./selection_line.ts";
-import { makeSplit, type Mode, type Split } from "../shared/split.ts";
+import { makeSplit, type Mode, type Split } from "../common/split.ts";
 import { makeStageBar, type StageBar } from "./stagebar.ts";
 import { graphStage, type Mounted, type PanelView, type Place } from "./places.ts";
 

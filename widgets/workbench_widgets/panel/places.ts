@@ -1,5 +1,5 @@
 // What the panel shows beside which stage.
-import type { Host } from "../shared/host.ts";
+import type { Host } from "../common/host.ts";
 
 /** What a mounted view can do for the panel. */
 export interface Mounted {

@@ -1,11 +1,11 @@
 // The recipe as Python and JSON, in a drawer over the views.
 import type { RecipeDocument } from "../contract.ts";
-import type { Host } from "../shared/host.ts";
-import { copyText } from "../shared/clipboard.ts";
-import { h, unique } from "../shared/dom.ts";
-import { showError } from "../shared/errors.ts";
-import { matches } from "../shared/host.ts";
-import { button, toggle } from "../shared/toolbar.ts";
+import type { Host } from "../common/host.ts";
+import { copyText } from "../common/clipboard.ts";
+import { h, unique } from "../common/dom.ts";
+import { showError } from "../common/errors.ts";
+import { matches } from "../common/host.ts";
+import { button, toggle } from "../common/toolbar.ts";
 
 export interface RecipeButton {
   readonly el: HTMLButtonElement;

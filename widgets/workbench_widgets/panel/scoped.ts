@@ -1,6 +1,6 @@
 // What the panel shows, as one of its views and as Python see it.
 import type { About } from "../contract.ts";
-import type { Host } from "../shared/host.ts";
+import type { Host } from "../common/host.ts";
 
 /** How Python calls the selection of what is shown. */
 export function pythonName(about: About): string {

@@ -1,11 +1,11 @@
 // The line that says what is selected: node, operator, module, source line; and how Python sees it.
 import type { GraphDocument, Picked } from "../contract.ts";
-import type { Host } from "../shared/host.ts";
-import { copyText } from "../shared/clipboard.ts";
-import { h } from "../shared/dom.ts";
-import { shorten } from "../shared/format.ts";
-import { HandleIndex } from "../shared/selection.ts";
-import { button } from "../shared/toolbar.ts";
+import type { Host } from "../common/host.ts";
+import { copyText } from "../common/clipboard.ts";
+import { h } from "../common/dom.ts";
+import { shorten } from "../common/format.ts";
+import { HandleIndex } from "../common/selection.ts";
+import { button } from "../common/toolbar.ts";
 
 export interface Described {
   readonly title: string;

@@ -1,7 +1,7 @@
 // The stages as tabs, in the order in which a model passes through them.
 import type { Stage } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { seconds } from "../shared/format.ts";
+import { h } from "../common/dom.ts";
+import { seconds } from "../common/format.ts";
 
 export interface StageBar {
   readonly el: HTMLElement;

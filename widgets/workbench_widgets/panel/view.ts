@@ -1,8 +1,8 @@
 // All views of one subject in one panel.
-import "../shared/theme.css";
+import "../common/theme.css";
 import "./view.css";
-import type { Host } from "../shared/host.ts";
-import { widget, type Mounted } from "../shared/render.ts";
+import type { Host } from "../common/host.ts";
+import { widget, type Mounted } from "../common/render.ts";
 import { Panel } from "./panel.ts";
 import { PLACES } from "./places.ts";
 import { VIEWS } from "./views.ts";

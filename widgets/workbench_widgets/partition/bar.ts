@@ -1,6 +1,6 @@
 // The toolbar: method, tools, undo and redo, the table, lowering again.
-import type { Host } from "../shared/host.ts";
-import { button, group, select, spacer, toggle, toolbar } from "../shared/toolbar.ts";
+import type { Host } from "../common/host.ts";
+import { button, group, select, spacer, toggle, toolbar } from "../common/toolbar.ts";
 import type { PartitionEditor } from "./editor.ts";
 import { TOOLS, type ToolName } from "./tools.ts";
 

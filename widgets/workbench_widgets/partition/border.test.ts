@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { GraphDocument } from "../graph/scene.ts";
-import { StringColumn } from "../shared/unpack.ts";
+import { StringColumn } from "../common/unpack.ts";
 import { crossingOf } from "./border.ts";
 import { PartitionEditor } from "./editor.ts";
 import { FakeHost, NAMES, partitionState } from "./fake.ts";

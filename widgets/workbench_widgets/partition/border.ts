@@ -1,7 +1,7 @@
 // What crosses the border of a partition, box by box: bytes in at the top, bytes out at the bottom.
 import type { GraphDocument, GraphScene, SceneBox } from "../graph/scene.ts";
-import { bytes } from "../shared/format.ts";
-import type { Theme } from "../shared/theme.ts";
+import { bytes } from "../common/format.ts";
+import type { Theme } from "../common/theme.ts";
 import type { PartitionEditor } from "./editor.ts";
 
 // Weights go into the delegate once, when it is made.

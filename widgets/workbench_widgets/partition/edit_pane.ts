@@ -1,9 +1,9 @@
 // The part of the side pane that edits: target, what is selected, a button for each action with what it would do,
 // and the answer in full.
-import { h } from "../shared/dom.ts";
-import { count } from "../shared/format.ts";
-import type { StringColumn } from "../shared/unpack.ts";
-import { setOptions } from "../shared/toolbar.ts";
+import { h } from "../common/dom.ts";
+import { count } from "../common/format.ts";
+import type { StringColumn } from "../common/unpack.ts";
+import { setOptions } from "../common/toolbar.ts";
 import { ACTIONS, type Action, type PartitionEditor } from "./editor.ts";
 import { costChange, verdict, withoutPath } from "./words.ts";
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { PartitionEditor } from "./editor.ts";
 import { FakeHost, answerTo, partitionState, settled } from "./fake.ts";
 import { Latest } from "./latest.ts";
-import { StringColumn } from "../shared/unpack.ts";
+import { StringColumn } from "../common/unpack.ts";
 
 let host: FakeHost;
 let editor: PartitionEditor;

@@ -4,8 +4,8 @@ import type {
   Calls, PartitionAnswer, PartitionDocument, PartitionMove, PartitionOutcome, PartitionRequest, PartitionState,
   PartitionTag, Picked,
 } from "../contract.ts";
-import { matches, type Host } from "../shared/host.ts";
-import { HandleIndex } from "../shared/selection.ts";
+import { matches, type Host } from "../common/host.ts";
+import { HandleIndex } from "../common/selection.ts";
 import { Latest } from "./latest.ts";
 
 export type Action = PartitionRequest["action"];

@@ -3,10 +3,10 @@ import type {
   Calls, GraphDocument, PartitionAnswer, PartitionDocument, PartitionRequest, PartitionState, Picked,
 } from "../contract.ts";
 import type { GraphScene, SceneBox } from "../graph/scene.ts";
-import type { Host } from "../shared/host.ts";
-import { ABOUT } from "../shared/mock_model.ts";
-import { selectionOf } from "../shared/selection.ts";
-import { StringColumn } from "../shared/unpack.ts";
+import type { Host } from "../common/host.ts";
+import { ABOUT } from "../common/mock_model.ts";
+import { selectionOf } from "../common/selection.ts";
+import { StringColumn } from "../common/unpack.ts";
 
 /** x -> add -> sin -> mul -> relu -> sub -> out; add in A, mul and sub in B. */
 export const NAMES = ["x", "add", "sin", "mul", "relu", "sub", "out"] as const;

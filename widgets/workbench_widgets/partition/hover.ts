@@ -1,7 +1,7 @@
 // The pointer without a button: tools say what a click would do, nodes left behind say why.
 import type { GraphHandle, GraphScene, SceneBox } from "../graph/scene.ts";
-import { h, on } from "../shared/dom.ts";
-import { facts, type Tooltip } from "../shared/tooltip.ts";
+import { h, on } from "../common/dom.ts";
+import { facts, type Tooltip } from "../common/tooltip.ts";
 import { reasonList } from "./edit_pane.ts";
 import { NONE, type PartitionEditor } from "./editor.ts";
 import type { PartitionLayers } from "./layer.ts";

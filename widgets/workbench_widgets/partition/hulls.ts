@@ -1,5 +1,5 @@
 // Outlines around the boxes of each tag: rectilinear unions of padded boxes, merged where boxes are neighbours.
-import type { Box } from "../shared/viewport.ts";
+import type { Box } from "../common/viewport.ts";
 
 export interface Point {
   readonly x: number;

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import type { GraphScene } from "../graph/scene.ts";
-import type { Theme } from "../shared/theme.ts";
+import type { Theme } from "../common/theme.ts";
 import { PartitionEditor } from "./editor.ts";
 import { FakeHost, answerTo, partitionState, scene } from "./fake.ts";
 import { PartitionLayers } from "./layer.ts";

@@ -1,9 +1,9 @@
 // Draws the partition on the graph: outlines below the boxes; names, badges, marks and answers above them.
 import type { GraphLayer, GraphScene, SceneBox } from "../graph/scene.ts";
-import { shorten } from "../shared/format.ts";
-import { hatchPattern, swatch, type Swatch } from "../shared/palette.ts";
-import type { Theme } from "../shared/theme.ts";
-import type { Box, Transform } from "../shared/viewport.ts";
+import { shorten } from "../common/format.ts";
+import { hatchPattern, swatch, type Swatch } from "../common/palette.ts";
+import type { Theme } from "../common/theme.ts";
+import type { Box, Transform } from "../common/viewport.ts";
 import { crossingOf, drawCrossing, type Crossing } from "./border.ts";
 import { Covers, type Cover } from "./boxes.ts";
 import { NONE, type PartitionEditor } from "./editor.ts";

@@ -1,10 +1,10 @@
 // The lists of the side pane: partitions, what was left behind, history, requested beside applied, the result.
 import type { PartitionState } from "../contract.ts";
-import { copyText } from "../shared/clipboard.ts";
-import { h } from "../shared/dom.ts";
-import { bytes, count } from "../shared/format.ts";
-import { hatchCss, swatch } from "../shared/palette.ts";
-import { Table } from "../shared/table.ts";
+import { copyText } from "../common/clipboard.ts";
+import { h } from "../common/dom.ts";
+import { bytes, count } from "../common/format.ts";
+import { hatchCss, swatch } from "../common/palette.ts";
+import { Table } from "../common/table.ts";
 import { NONE, type PartitionEditor } from "./editor.ts";
 import { difference, measured, withoutPath } from "./words.ts";
 

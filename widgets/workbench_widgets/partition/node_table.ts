@@ -1,8 +1,8 @@
 // The table behind the picture: one row for each operator.
-import { bytes } from "../shared/format.ts";
-import { Table } from "../shared/table.ts";
+import { bytes } from "../common/format.ts";
+import { Table } from "../common/table.ts";
 import { swatchOf } from "./lists.ts";
-import { h } from "../shared/dom.ts";
+import { h } from "../common/dom.ts";
 import type { PartitionEditor } from "./editor.ts";
 
 export class NodeTable {

@@ -15,7 +15,7 @@ from workbench_widgets.view import Picture
 __all__ = ["picture"]
 
 _WIDTH, _HEIGHT, _ROWS = 760, 26, 20
-# Okabe and Ito's palette, in the order of `shared/palette.ts`.
+# Okabe and Ito's palette, in the order of `common/palette.ts`.
 _COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
 
 

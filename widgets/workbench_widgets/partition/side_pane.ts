@@ -1,5 +1,5 @@
 // The pane beside the graph: what edits, and below it lists behind tabs.
-import { h, unique } from "../shared/dom.ts";
+import { h, unique } from "../common/dom.ts";
 import type { PartitionEditor } from "./editor.ts";
 import { EditPane } from "./edit_pane.ts";
 import { askedList, historyList, leftList, resultList, tagList, type List, type ListEvents } from "./lists.ts";

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { GraphTool } from "../graph/scene.ts";
-import { CallError } from "../shared/host.ts";
+import { CallError } from "../common/host.ts";
 import { FakeHost, answerTo, partitionState, scene, settled } from "./fake.ts";
-import { StringColumn } from "../shared/unpack.ts";
+import { StringColumn } from "../common/unpack.ts";
 import { mount, type PartitionHandle } from "./view.ts";
 
 const graph = vi.hoisted(() => ({ tool: null as unknown, revealed: [] as number[][], stage: "", destroyed: 0, layers: 0 }));

@@ -1,15 +1,15 @@
 // The partition editor: the graph with tags as outlines, tools on it, and a pane that says what an edit would do.
-import "../shared/theme.css";
+import "../common/theme.css";
 import "../graph/view.css";
 import "./view.css";
 import type { GraphHandle } from "../graph/scene.ts";
 import { mount as mountGraph } from "../graph/view.ts";
-import { h, on } from "../shared/dom.ts";
-import { clearError, showError } from "../shared/errors.ts";
-import type { Host } from "../shared/host.ts";
-import { widget } from "../shared/render.ts";
-import { makeSplit, type Split } from "../shared/split.ts";
-import { makeTooltip } from "../shared/tooltip.ts";
+import { h, on } from "../common/dom.ts";
+import { clearError, showError } from "../common/errors.ts";
+import type { Host } from "../common/host.ts";
+import { widget } from "../common/render.ts";
+import { makeSplit, type Split } from "../common/split.ts";
+import { makeTooltip } from "../common/tooltip.ts";
 import { Bar } from "./bar.ts";
 import { PartitionEditor, type Action, type Part } from "./editor.ts";
 import { hovering } from "./hover.ts";

@@ -1,6 +1,6 @@
 // Answers in words.
 import type { PartitionAnswer, PartitionCost, PartitionMeasure } from "../contract.ts";
-import { bytes, count, delta, ms, number } from "../shared/format.ts";
+import { bytes, count, delta, ms, number } from "../common/format.ts";
 
 const ROUND = 0.5;
 

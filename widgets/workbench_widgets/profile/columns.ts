@@ -1,6 +1,6 @@
 // The columns of the table, as functions of a line.
-import { h } from "../shared/dom.ts";
-import { bytes, delta, ms, number, percent } from "../shared/format.ts";
+import { h } from "../common/dom.ts";
+import { bytes, delta, ms, number, percent } from "../common/format.ts";
 import { numbers, shortOperator, type Line, type Numbers } from "./groups.ts";
 import { limitOf, type Limit, type ProfileModel } from "./model.ts";
 

@@ -1,8 +1,8 @@
 // Starting, watching and stopping a run.
 import type { StartRequest } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { count, seconds } from "../shared/format.ts";
-import { button, select } from "../shared/toolbar.ts";
+import { h } from "../common/dom.ts";
+import { count, seconds } from "../common/format.ts";
+import { button, select } from "../common/toolbar.ts";
 import type { ProfileModel } from "./model.ts";
 
 export interface Goal {

@@ -1,6 +1,6 @@
 // A file that the browser saves.
 import type { ExportedFile } from "../contract.ts";
-import { h } from "../shared/dom.ts";
+import { h } from "../common/dom.ts";
 
 export function download(file: ExportedFile): void {
   const content: BlobPart = file.base64

@@ -1,8 +1,8 @@
 // A strip with the duration of each execution: outliers and drift at a glance.
-import { h, on, throttled } from "../shared/dom.ts";
-import { ms } from "../shared/format.ts";
-import { readTheme, watchTheme } from "../shared/theme.ts";
-import type { Tooltip } from "../shared/tooltip.ts";
+import { h, on, throttled } from "../common/dom.ts";
+import { ms } from "../common/format.ts";
+import { readTheme, watchTheme } from "../common/theme.ts";
+import type { Tooltip } from "../common/tooltip.ts";
 import type { ProfileModel } from "./model.ts";
 
 /** The bars of a strip: for each column of pixels the slowest execution in it. */

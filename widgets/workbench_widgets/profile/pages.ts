@@ -1,11 +1,11 @@
 // The three pages of the view (table, timeline, roofline), their tools, and what can be saved.
 import type { ExportRequest } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { ms } from "../shared/format.ts";
-import type { Host } from "../shared/host.ts";
-import { Table } from "../shared/table.ts";
-import { button, select, setOptions, toggle } from "../shared/toolbar.ts";
-import type { Tooltip } from "../shared/tooltip.ts";
+import { h } from "../common/dom.ts";
+import { ms } from "../common/format.ts";
+import type { Host } from "../common/host.ts";
+import { Table } from "../common/table.ts";
+import { button, select, setOptions, toggle } from "../common/toolbar.ts";
+import type { Tooltip } from "../common/tooltip.ts";
 import type { ColumnSet } from "./columns.ts";
 import { download } from "./download.ts";
 import type { Grouping } from "./groups.ts";

@@ -1,8 +1,8 @@
 // The roofline: what each instruction reaches, beside what the machine allows at its operations per byte.
-import { h, on, throttled } from "../shared/dom.ts";
-import { bytes, ms, number, percent } from "../shared/format.ts";
-import { readTheme, watchTheme, type Theme } from "../shared/theme.ts";
-import { facts, type Tooltip } from "../shared/tooltip.ts";
+import { h, on, throttled } from "../common/dom.ts";
+import { bytes, ms, number, percent } from "../common/format.ts";
+import { readTheme, watchTheme, type Theme } from "../common/theme.ts";
+import { facts, type Tooltip } from "../common/tooltip.ts";
 import { scaled } from "./columns.ts";
 import type { ProfileModel } from "./model.ts";
 import { pointsOf, rangesOf, scaleOf, type Point, type Ranges } from "./points.ts";

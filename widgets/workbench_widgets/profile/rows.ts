@@ -1,6 +1,6 @@
 // The table of the profile: a tree of groups, instructions and what runs inside of delegates.
-import { h } from "../shared/dom.ts";
-import { Table, type TableColumn, type TableSort } from "../shared/table.ts";
+import { h } from "../common/dom.ts";
+import { Table, type TableColumn, type TableSort } from "../common/table.ts";
 import { columnsOf, LineNumbers, searchText, type ColumnSet, type LineColumn } from "./columns.ts";
 import { groupKeys, tree, visible, type Grouping, type Line } from "./groups.ts";
 import type { ProfileModel } from "./model.ts";

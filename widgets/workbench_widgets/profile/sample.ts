@@ -1,8 +1,8 @@
 // A small profile for the tests of this view.
 import type { Picked, ProfileBatch, ProfileDocument, TimelineDocument } from "../contract.ts";
-import type { Host } from "../shared/host.ts";
-import { selectionOf } from "../shared/selection.ts";
-import { StringColumn } from "../shared/unpack.ts";
+import type { Host } from "../common/host.ts";
+import { selectionOf } from "../common/selection.ts";
+import { StringColumn } from "../common/unpack.ts";
 
 export interface SampleRow {
   readonly name: string;

@@ -1,11 +1,11 @@
 // One execution as a flame chart: lanes of modules, instructions and the inside of delegates over time.
 import type { ProfileDocument, TimelineDocument } from "../contract.ts";
-import { h, on } from "../shared/dom.ts";
-import { ms, percent } from "../shared/format.ts";
-import { hatchCss, hatchPattern, swatch } from "../shared/palette.ts";
-import type { Theme } from "../shared/theme.ts";
-import { facts, type Tooltip } from "../shared/tooltip.ts";
-import { Viewport, type Transform } from "../shared/viewport.ts";
+import { h, on } from "../common/dom.ts";
+import { ms, percent } from "../common/format.ts";
+import { hatchCss, hatchPattern, swatch } from "../common/palette.ts";
+import type { Theme } from "../common/theme.ts";
+import { facts, type Tooltip } from "../common/tooltip.ts";
+import { Viewport, type Transform } from "../common/viewport.ts";
 import { shortSource } from "./columns.ts";
 import { shortOperator } from "./groups.ts";
 import { lanesOf, spanAt, spanBefore, type Lanes, type Span } from "./lanes.ts";

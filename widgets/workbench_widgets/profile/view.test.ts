@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { CallError } from "../shared/host.ts";
+import { CallError } from "../common/host.ts";
 import { barParts, spread } from "./columns.ts";
 import { parseGoal, progressOf } from "./controls.ts";
 import { columnsOf, outlierLimit } from "./history.ts";

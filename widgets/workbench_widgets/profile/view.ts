@@ -1,15 +1,15 @@
 // Where the time goes: a table that fills while the program runs, a timeline, a roofline.
-import "../shared/theme.css";
+import "../common/theme.css";
 import "./view.css";
 import type { Picked, ProfileBatch, ProfileDocument, StartRequest } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { clearError, errorBox, showError } from "../shared/errors.ts";
-import { count, delta, ms, percent } from "../shared/format.ts";
-import { CallError, matches, type Host } from "../shared/host.ts";
-import { widget, type Mounted } from "../shared/render.ts";
-import { HandleIndex } from "../shared/selection.ts";
-import { spacer, toolbar } from "../shared/toolbar.ts";
-import { makeTooltip, type Tooltip } from "../shared/tooltip.ts";
+import { h } from "../common/dom.ts";
+import { clearError, errorBox, showError } from "../common/errors.ts";
+import { count, delta, ms, percent } from "../common/format.ts";
+import { CallError, matches, type Host } from "../common/host.ts";
+import { widget, type Mounted } from "../common/render.ts";
+import { HandleIndex } from "../common/selection.ts";
+import { spacer, toolbar } from "../common/toolbar.ts";
+import { makeTooltip, type Tooltip } from "../common/tooltip.ts";
 import { Controls, type Goal } from "./controls.ts";
 import { HistoryStrip } from "./history.ts";
 import { ProfileModel } from "./model.ts";

@@ -1,9 +1,9 @@
 // What is known of one part of the file, and what colours mean.
 import type { ProgramDocument, ProgramMethodDocument } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { bytes, count, percent } from "../shared/format.ts";
-import { hatchCss } from "../shared/palette.ts";
-import { facts } from "../shared/tooltip.ts";
+import { h } from "../common/dom.ts";
+import { bytes, count, percent } from "../common/format.ts";
+import { hatchCss } from "../common/palette.ts";
+import { facts } from "../common/tooltip.ts";
 import { LOOKS } from "./map.ts";
 import { leaves } from "./tree.ts";
 import type { TreeNode } from "./treemap.ts";

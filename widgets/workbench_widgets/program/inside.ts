@@ -1,9 +1,9 @@
 // The inside of one delegate: its steps as a table, and what else is known of its blob.
-import type { Host } from "../shared/host.ts";
-import { h } from "../shared/dom.ts";
-import { showError } from "../shared/errors.ts";
-import { HandleIndex } from "../shared/selection.ts";
-import { Table } from "../shared/table.ts";
+import type { Host } from "../common/host.ts";
+import { h } from "../common/dom.ts";
+import { showError } from "../common/errors.ts";
+import { HandleIndex } from "../common/selection.ts";
+import { Table } from "../common/table.ts";
 import { delegateDetails, stepColumns } from "./panes.ts";
 
 type Pick = (handles: number[], extend: boolean, method: string, node: string | null) => void;

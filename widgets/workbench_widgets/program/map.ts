@@ -1,8 +1,8 @@
 // The treemap of a file's bytes: hover, pick, go in and out, walk by keyboard.
-import { h, on, throttled } from "../shared/dom.ts";
-import { bytes as showBytes } from "../shared/format.ts";
-import { hatchPattern, type Hatch } from "../shared/palette.ts";
-import { readTheme, watchTheme, type Theme } from "../shared/theme.ts";
+import { h, on, throttled } from "../common/dom.ts";
+import { bytes as showBytes } from "../common/format.ts";
+import { hatchPattern, type Hatch } from "../common/palette.ts";
+import { readTheme, watchTheme, type Theme } from "../common/theme.ts";
 import { nodeOf, pathTo } from "./tree.ts";
 import { cellAt, layOut, neighbor, type Cell, type TreeNode } from "./treemap.ts";
 

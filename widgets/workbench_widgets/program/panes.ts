@@ -4,11 +4,11 @@ import type {
   ProgramDocument,
   ProgramMethodDocument,
 } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { bytes, count } from "../shared/format.ts";
-import type { TableColumn } from "../shared/table.ts";
-import { facts } from "../shared/tooltip.ts";
-import type { StringColumn } from "../shared/unpack.ts";
+import { h } from "../common/dom.ts";
+import { bytes, count } from "../common/format.ts";
+import type { TableColumn } from "../common/table.ts";
+import { facts } from "../common/tooltip.ts";
+import type { StringColumn } from "../common/unpack.ts";
 
 const text = (name: string, title: string, column: StringColumn): TableColumn => ({
   name,

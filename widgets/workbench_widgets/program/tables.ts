@@ -1,10 +1,10 @@
 // The tables beside the map, one at a time: instructions, values, operators, delegates.
 import type { Picked, ProgramDocument, ProgramMethodDocument } from "../contract.ts";
-import { h } from "../shared/dom.ts";
-import { count } from "../shared/format.ts";
-import type { Host } from "../shared/host.ts";
-import type { HandleIndex } from "../shared/selection.ts";
-import { Table } from "../shared/table.ts";
+import { h } from "../common/dom.ts";
+import { count } from "../common/format.ts";
+import type { Host } from "../common/host.ts";
+import type { HandleIndex } from "../common/selection.ts";
+import { Table } from "../common/table.ts";
 import { Inside } from "./inside.ts";
 import { delegateColumns, instructionColumns, operatorColumns, valueColumns } from "./panes.ts";
 

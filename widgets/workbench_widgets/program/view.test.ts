@@ -4,8 +4,8 @@ import type {
   ProgramDocument,
   ProgramMethodDocument,
 } from "../contract.ts";
-import { MockHost } from "../shared/mock_host.ts";
-import { StringColumn } from "../shared/unpack.ts";
+import { MockHost } from "../common/mock_host.ts";
+import { StringColumn } from "../common/unpack.ts";
 import { leaves, nodeOf, pathTo, treeOf } from "./tree.ts";
 import { cellAt, layOut, neighbor, squarify, type Box } from "./treemap.ts";
 import { mount } from "./view.ts";

@@ -1,17 +1,17 @@
 // Where a file's bytes are, what it runs, what its delegates hold.
-import "../shared/theme.css";
+import "../common/theme.css";
 import "./view.css";
 import type { Picked, ProgramDocument, ProgramMethodDocument } from "../contract.ts";
-import { h, on } from "../shared/dom.ts";
-import { clearError, showError } from "../shared/errors.ts";
-import { bytes, count } from "../shared/format.ts";
-import { matches, type Host } from "../shared/host.ts";
-import { widget, type Mounted } from "../shared/render.ts";
-import { HandleIndex } from "../shared/selection.ts";
-import { makeSplit, type Split } from "../shared/split.ts";
-import { Table } from "../shared/table.ts";
-import { group, select, setOptions, spacer, toggle, toolbar } from "../shared/toolbar.ts";
-import { facts, makeTooltip, type Tooltip } from "../shared/tooltip.ts";
+import { h, on } from "../common/dom.ts";
+import { clearError, showError } from "../common/errors.ts";
+import { bytes, count } from "../common/format.ts";
+import { matches, type Host } from "../common/host.ts";
+import { widget, type Mounted } from "../common/render.ts";
+import { HandleIndex } from "../common/selection.ts";
+import { makeSplit, type Split } from "../common/split.ts";
+import { Table } from "../common/table.ts";
+import { group, select, setOptions, spacer, toggle, toolbar } from "../common/toolbar.ts";
+import { facts, makeTooltip, type Tooltip } from "../common/tooltip.ts";
 import { aboutPart, legend, partDetails } from "./details.ts";
 import { TreeMap } from "./map.ts";
 import { partColumns } from "./panes.ts";

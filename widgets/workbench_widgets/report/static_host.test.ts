@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import golden from "../shared/golden.json";
-import { CallError, type Host } from "../shared/host.ts";
-import { ABOUT } from "../shared/mock_model.ts";
+import golden from "../common/golden.json";
+import { CallError, type Host } from "../common/host.ts";
+import { ABOUT } from "../common/mock_model.ts";
 import { hostOf, StaticHost } from "./static_host.ts";
 import { applyTheme, savedTheme } from "./themes.ts";
 

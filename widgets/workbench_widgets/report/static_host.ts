@@ -1,8 +1,8 @@
 // The host of views in a report: all documents are in the page, and there is no kernel.
 import type { About, Documents, Failure } from "../contract.ts";
-import { CallError, type CallName, type DocumentKind, type Host } from "../shared/host.ts";
-import { selectionOf } from "../shared/selection.ts";
-import { unpack } from "../shared/unpack.ts";
+import { CallError, type CallName, type DocumentKind, type Host } from "../common/host.ts";
+import { selectionOf } from "../common/selection.ts";
+import { unpack } from "../common/unpack.ts";
 
 export interface StoredDocument {
   /** Base64 of what pack.py wrote; or why there is none. */

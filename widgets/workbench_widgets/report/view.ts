@@ -1,13 +1,13 @@
 // A report: one page with all views, that needs no kernel and no network.
-import "../shared/theme.css";
+import "../common/theme.css";
 import "./view.css";
-import { h } from "../shared/dom.ts";
-import { showError } from "../shared/errors.ts";
-import type { Host } from "../shared/host.ts";
-import type { Mounted } from "../shared/render.ts";
+import { h } from "../common/dom.ts";
+import { showError } from "../common/errors.ts";
+import type { Host } from "../common/host.ts";
+import type { Mounted } from "../common/render.ts";
 import { mount as compare } from "../compare/view.ts";
 import { mount as panel } from "../panel/view.ts";
-import { select } from "../shared/toolbar.ts";
+import { select } from "../common/toolbar.ts";
 import { hostOf } from "./static_host.ts";
 import { applyTheme, savedTheme, THEMES, type ThemeName } from "./themes.ts";
 
