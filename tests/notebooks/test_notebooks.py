@@ -56,7 +56,10 @@ def test_notebook_runs_and_shows_its_views(path: Path) -> None:
         assert shown, f"no cell of {path.name} ends with `{last}`"
         for data in shown:
             assert WIDGET in data, f"`{last}` shows no view"
-            assert "<svg" in data["text/html"] or "<table" in data["text/html"], f"`{last}` has no picture"
+            picture = "<svg" in data["text/html"] or "<table" in data["text/html"]
+            # A run in the background may have measured nothing by the time that its cell ends.
+            waits = last == "live" and "still running" in data["text/html"]
+            assert picture or waits, f"`{last}` has no picture"
     assert took < 60, f"{path.name} took {took:.0f} s"
 
 

@@ -44,9 +44,21 @@ def test_wheel_holds_module_headers_generated_code_and_types(wheel: Path) -> Non
     assert any(name.startswith("workbench/serialize/_generated/program") for name in names)
     assert "workbench/ops/kernels.txt" in names
     assert any(name.endswith("entry_points.txt") for name in names)
-    outside = [name for name in names if not name.startswith(("workbench/", "lowering_workbench-"))]
-    assert outside == [], "only the package belongs into the wheel"
+    packages = ("workbench/", "workbench_widgets/", "lowering_workbench-")
+    outside = [name for name in names if not name.startswith(packages)]
+    assert outside == [], "only the packages belong into the wheel"
     assert not [name for name in names if "__pycache__" in name or name.endswith((".cc", ".fbs"))]
+
+
+@pytest.mark.slow
+def test_wheel_holds_the_bundles_of_the_views_and_the_layout_engine(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    folder = ROOT / "widgets" / "workbench_widgets"
+    views = [path.parent.name for path in folder.glob("*/view.ts")]
+    assert len(views) == 8
+    assert {f"workbench_widgets/static/{view}.js" for view in views} <= set(names)
+    assert sum("workbench_widgets/_layout" in name and name.endswith(".so") for name in names) == 1
+    assert not [name for name in names if name.endswith(".ts")]
 
 
 @pytest.mark.slow
@@ -63,6 +75,7 @@ import workbench as wb
 assert wb.__file__.startswith({str(site)!r}), wb.__file__
 lowering = wb.lower(torch.nn.Linear(3, 2).eval(), (torch.ones(1, 3),))
 lowering.save("linear.pte")
+lowering.to_html("report.html")
 print(wb.open("linear.pte").run(torch.ones(1, 3)).outputs[0].shape)
 """
     done = subprocess.run(
@@ -70,3 +83,4 @@ print(wb.open("linear.pte").run(torch.ones(1, 3)).outputs[0].shape)
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "[1, 2]" in done.stdout
+    assert (tmp_path / "report.html").stat().st_size > 100_000, "the report has no bundle in it"

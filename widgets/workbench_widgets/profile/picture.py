@@ -23,7 +23,9 @@ def picture(context: Context) -> Picture:
     """The profile of the run, or why there is none."""
     document = context.state(ProfileState).document(context.about("profile").method)
     if not document.executions:
-        text = f"{document.method}: nothing was measured yet"
+        goes_on = context.run is not None and context.run.running
+        state = "still running; show it again when it has ended" if goes_on else "nothing was measured yet"
+        text = f"{document.method}: {state}"
         return Picture(f"<p>{html.escape(text)}</p>", text)
     order = [int(row) for row in np.argsort(-np.nan_to_num(document.median)) if document.parent[row] < 0]
     title = _title(document)
