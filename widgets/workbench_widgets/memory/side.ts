@@ -107,7 +107,7 @@ export function chosen(
   const near = reuse(document, places, rows, row);
   const link = (other: number) =>
     h(
-      "button.wb-memory-link",
+      "button.wb-link",
       { type: "button", onclick: () => controls.pick(other) },
       document.name.get(other),
     );

@@ -72,7 +72,7 @@ function listed(items: readonly Node[], most: number, end: string): Node | null 
 }
 
 function link(text: string, action: () => void): HTMLElement {
-  return h("button.wb-program-link", { type: "button", onclick: action }, text);
+  return h("button.wb-link", { type: "button", onclick: action }, text);
 }
 
 function short(operator: string): string {

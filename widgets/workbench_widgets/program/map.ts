@@ -222,7 +222,7 @@ export class TreeMap {
           at ? h("span.wb-muted", { "aria-hidden": true }, " › ") : "",
           last
             ? h("strong", {}, text)
-            : h("button.wb-program-link", { type: "button", onclick: () => this.go(node) }, text),
+            : h("button.wb-link", { type: "button", onclick: () => this.go(node) }, text),
         ];
       }),
       h("span.wb-muted", {}, ` ${showBytes(this.at?.bytes ?? 0)}`),
