@@ -1,0 +1,112 @@
+// What an operator of the engine provides: one row of a table, compiled once per instruction set (operators/<family>/).
+// The core (compile, plan, execute) is compiled once and calls through the rows of the active instruction set.
+//
+//   prepare   once, with the upper bounds of all sizes: chooses a method, packs constants, keeps a state
+//   shape     whenever sizes changed (at least once): what depends on them; says how much scratch memory a run needs,
+//             never more than for the upper bounds
+//   run       an execution; allocates nothing, cannot fail. Splits its work by context.pool
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/error.h"
+#include "engine/graph.h"
+#include "engine/pool.h"
+
+namespace wb::engine {
+
+// A value of a node at run time. A missing optional one has rank 0 and no data.
+struct TensorView {
+  void* data = nullptr;
+  Shape shape;
+  ScalarType dtype = ScalarType::Float;
+  bool constant = false;
+  bool present = false;
+
+  template <typename T>
+  [[nodiscard]] T* as() const {
+    return static_cast<T*>(data);
+  }
+};
+
+// What prepare and shape may ask of the core.
+class Setup {
+ public:
+  // 64-byte aligned memory that lives as long as the program; null when there is none.
+  [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
+  // The same, for packed weights: counted as such, and shared: a second call with the same key (data pointer of the
+  // constant and a number for the format) gives the same memory, *ready tells that it is packed already.
+  [[nodiscard]] virtual void* allocate_packed(const void* constant, std::uint64_t format, std::size_t bytes,
+                                              bool* ready) = 0;
+  [[nodiscard]] virtual bool trial() const = 0;
+  __attribute__((format(printf, 3, 4))) virtual Error fail(Error error, const char* format, ...) = 0;
+
+ protected:
+  ~Setup() = default;
+};
+
+struct Operands {
+  const TensorView* inputs = nullptr;
+  const TensorView* outputs = nullptr;
+  const TensorView* post_inputs = nullptr;
+  std::uint32_t input_count = 0, output_count = 0, post_input_count = 0;
+};
+
+struct PrepareContext {
+  Setup& setup;
+  const Node& node;
+  Operands operands;  // upper bounds; data only of constants
+  void* state = nullptr;
+  int threads = 1;
+};
+
+struct ShapeContext {
+  Setup& setup;
+  const Node& node;
+  Operands operands;  // present sizes; data only of constants
+  void* state = nullptr;
+  int threads = 1;
+  std::size_t scratch = 0;  // result: bytes of scratch memory, all threads together
+};
+
+struct RunContext {
+  const Node& node;
+  Operands operands;
+  void* state = nullptr;
+  std::byte* scratch = nullptr;  // 64-byte aligned
+  Pool& pool;
+  // Steps of node.post to apply: all of them, but fewer when an intermediate value is tapped.
+  std::uint32_t post_count = 0;
+};
+
+struct Operator {
+  Op op;
+  Error (*prepare)(PrepareContext& context);
+  Error (*shape)(ShapeContext& context);
+  void (*run)(const RunContext& context);
+  // May the epilogue of such a node hold this step? Null: the node takes no epilogue.
+  bool (*fuses)(const Node& node, const PointwiseStep& step) = nullptr;
+};
+
+// The row of the active instruction set (kernels/select.h); null when the operator is not built in.
+[[nodiscard]] const Operator* find_operator(Op op);
+
+}  // namespace wb::engine
+
+// Ends every file of operators/<family>/<stem>.cc: its rows. A file without rows says WB_ENGINE_OPERATORS(stem).
+#define WB_ENGINE_OPERATORS(stem, ...)                                                        \
+  namespace wb::engine::WB_ISA {                                                              \
+  extern const ::wb::engine::OperatorTable operators_##stem;                                  \
+  namespace {                                                                                 \
+  constexpr ::wb::engine::Operator rows_##stem[] = {__VA_ARGS__};                             \
+  }                                                                                           \
+  const ::wb::engine::OperatorTable operators_##stem = {rows_##stem, std::size(rows_##stem)}; \
+  }
+
+namespace wb::engine {
+struct OperatorTable {
+  const Operator* rows;
+  std::size_t count;
+};
+}  // namespace wb::engine

@@ -1,0 +1,31 @@
+// The threads of the engine: one pool for the process, made when it is first needed. The caller works too; a pool of
+// one starts no thread. Waiting threads spin for some microseconds before they sleep, so that a network of small layers
+// pays about a microsecond a layer and an idle process pays nothing.
+#pragma once
+
+#include <cstdint>
+
+namespace wb::engine {
+
+class Pool {
+ public:
+  using Task = void (*)(void* argument, std::int64_t index, int thread);
+
+  [[nodiscard]] static Pool& instance();
+
+  // Threads that run() uses, the caller included. By default the processors that this process may run on, or the
+  // environment variable LOWERING_WORKBENCH_THREADS.
+  [[nodiscard]] int threads() const;
+  void set_threads(int count);
+
+  // task(argument, i, thread) for each i in [0, count), in any order, thread in [0, threads()). Returns when all are
+  // done. Runs are one at a time: a second caller (of another interpreter thread) works alone as thread 0.
+  void run(Task task, void* argument, std::int64_t count);
+
+  template <typename F>
+  void parallel(std::int64_t count, F&& f) {
+    run([](void* argument, std::int64_t index, int thread) { (*static_cast<F*>(argument))(index, thread); }, &f, count);
+  }
+};
+
+}  // namespace wb::engine
