@@ -224,6 +224,16 @@ struct SizeRule {
   std::int8_t from_input = -1;  // >= 0: this dimension of in0, times value if value > 0
 };
 
+// How the heads of an operand of Attention stand, so that transposes round it need not be computed.
+struct HeadOrder {
+  enum class Kind : std::uint8_t {
+    Outer,    // [..., h, l, d], as Op says
+    Inner,    // [..., l, h, d]
+    Columns,  // [..., l, c]: head i is the columns [begin + i size, begin + (i + 1) size)
+  } kind = Kind::Outer;
+  std::int64_t count = 0, size = 0, begin = 0;  // Columns
+};
+
 // The attributes of all operators; each reads those that its comment in Op names.
 struct Attributes {
   // Convolution, TransposedConvolution, pools
@@ -245,6 +255,7 @@ struct Attributes {
   // Attention
   double scale = 1;
   bool causal = false;
+  HeadOrder head_orders[4];  // of q, k, v, and the output
   // Lstm, Gru
   std::int64_t layers = 1, hidden = 0;
   bool bidirectional = false, batch_first = false;
