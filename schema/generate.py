@@ -14,7 +14,7 @@ from pathlib import Path
 
 SCHEMA_DIR = Path(__file__).resolve().parent
 # Schemas that the native runtime reads; all of them are generated for Python.
-CPP_SCHEMAS = ("program", "flat_tensor", "xnnpack")
+CPP_SCHEMAS = ("program", "flat_tensor", "xnnpack", "cpu")
 
 
 def flatc_root() -> Path:
