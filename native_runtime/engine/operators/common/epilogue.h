@@ -1,0 +1,48 @@
+// What is done to the elements of a node's first output before they are stored (Node::post). Made once a run, then used
+// by all threads:
+//
+//   Epilogue epilogue(context);
+//   float low, high;
+//   const bool clamps = epilogue.take_clamp(&low, &high);   // while the values are in registers
+//   ...                                                     // compute a tile, store it
+//   if (!epilogue.empty()) epilogue.apply(tile, ld, row, rows, col, cols);
+#pragma once
+
+#include "engine/operator.h"
+#include "engine/operators/common/program.h"
+
+namespace wb::engine::WB_ISA {
+
+// May an epilogue hold this step after those that the node has? The `fuses` of operators that use Epilogue.
+[[nodiscard]] bool epilogue_fuses(const Node& node, const PointwiseStep& step);
+
+class Epilogue {
+ public:
+  // Output 0 is a matrix of as many columns as its last dimension has. Operands have its shape, or one row, or one
+  // element.
+  explicit Epilogue(const RunContext& context);
+
+  [[nodiscard]] bool empty() const { return program_.count() == 0; }
+  // If the next step is min(max(x, low), high): leaves it to the caller.
+  [[nodiscard]] bool take_clamp(float* low, float* high);
+  // If the next step adds an operand of the output's shape: leaves it to the caller.
+  [[nodiscard]] bool take_residual(const float** data);
+
+  // Does the steps that are left in place on a tile whose first element is at (row, col) of the output.
+  void apply(float* tile, std::int64_t ld, std::int64_t row, std::int64_t rows, std::int64_t col,
+             std::int64_t cols) const;
+
+ private:
+  enum class Kind : std::uint8_t { Full, Vector, Scalar };
+  void apply_block(float* tile, std::int64_t ld, std::int64_t row, std::int64_t rows, std::int64_t col,
+                   std::int64_t cols) const;
+
+  StepProgram program_;
+  std::int64_t columns_ = 1;
+  int input_count_ = 0;
+  bool splats_ = false;
+  Kind kinds_[StepProgram::kMaxInputs];
+  const float* data_[StepProgram::kMaxInputs];
+};
+
+}  // namespace wb::engine::WB_ISA
