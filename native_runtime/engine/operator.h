@@ -7,6 +7,7 @@
 //   run       an execution; allocates nothing, cannot fail. Splits its work by context.pool
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -70,6 +71,21 @@ struct ShapeContext {
   std::size_t scratch = 0;  // result: bytes of scratch memory, all threads together
 };
 
+// What a run can find wrong after all: data that are indices. The run goes on with what is valid (nothing is read or
+// written out of bounds); the core asks once it is over and fails the execution. The first one stays.
+struct RunFault {
+  std::atomic<bool> raised{false};
+  std::int64_t found = 0, limit = 0;  // the index; valid ones are in [-limit, limit) or [0, limit)
+  const Node* node = nullptr;
+
+  void raise(const Node& where, std::int64_t index, std::int64_t count) {
+    if (raised.exchange(true)) return;
+    found = index;
+    limit = count;
+    node = &where;
+  }
+};
+
 struct RunContext {
   const Node& node;
   Operands operands;
@@ -78,6 +94,7 @@ struct RunContext {
   Pool& pool;
   // Steps of node.post to apply: all of them, but fewer when an intermediate value is tapped.
   std::uint32_t post_count = 0;
+  RunFault* fault = nullptr;  // may be null
 };
 
 struct Operator {

@@ -1,0 +1,178 @@
+"""Runs single operators of the engine on tensors, without a graph around them.
+
+The library comes from the CMake target `wb_engine_harness`. It is looked for in the folder that the
+environment variable LOWERING_WORKBENCH_HARNESS names, then below `build/` (the newest one).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+NAME = "libwb_engine_harness.so"
+GUARD = 64
+INPUT = 128  # number of the first input register of a pointwise program
+
+_DTYPES = {
+    torch.uint8: 0,
+    torch.int8: 1,
+    torch.int16: 2,
+    torch.int32: 3,
+    torch.int64: 4,
+    torch.float16: 5,
+    torch.float32: 6,
+    torch.float64: 7,
+    torch.bool: 11,
+    torch.bfloat16: 15,
+}
+
+
+class OperatorError(Exception):
+    """An operator refused its node: numeric code and text."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{code:#x}: {text}")
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a pointwise program: the function's name in `Fn`, its operands, its parameters."""
+
+    fn: str
+    operands: Sequence[int] = (0,)
+    a: float = 0.0
+    b: float = 0.0
+
+
+@cache
+def enumerators(name: str) -> dict[str, int]:
+    """Names and numbers of an enumeration of `engine/graph.h`."""
+    text = (ROOT / "native_runtime/engine/graph.h").read_text()
+    text = re.sub(r"//.*", "", text)
+    match = re.search(rf"enum class {name} : std::uint8_t {{(.*?)}}", text, re.DOTALL)
+    assert match is not None, name
+    return {word: i for i, word in enumerate(re.findall(r"\w+", match[1]))}
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The harness, or None when it has not been built."""
+    folder = os.environ.get("LOWERING_WORKBENCH_HARNESS")
+    found = [Path(folder) / NAME] if folder else list((ROOT / "build").glob(f"**/{NAME}"))
+    found = [path for path in found if path.exists()]
+    if not found:
+        return None
+    lib = ctypes.CDLL(str(max(found, key=lambda path: path.stat().st_mtime)))
+    lib.wb_engine_node.restype = ctypes.c_void_p
+    return lib
+
+
+def set_threads(count: int) -> None:
+    """How many threads operators use from now on."""
+    lib = library()
+    assert lib is not None, "build the target wb_engine_harness"
+    lib.wb_engine_threads(count)
+
+
+def _attach(
+    lib: ctypes.CDLL, node: ctypes.c_void_p, role: int, tensor: torch.Tensor | None, *, constant: bool
+) -> None:
+    if tensor is None:
+        lib.wb_engine_tensor(node, role, 6, 0, None, None, 0, 0)
+        return
+    assert tensor.is_contiguous(), "the harness takes dense tensors"
+    sizes = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.shape)
+    data = ctypes.c_void_p(tensor.data_ptr())
+    lib.wb_engine_tensor(node, role, _DTYPES[tensor.dtype], tensor.dim(), sizes, data, int(constant), 1)
+
+
+def _set_attribute(lib: ctypes.CDLL, node: ctypes.c_void_p, name: str, value: object) -> None:
+    if name == "sizes":
+        assert isinstance(value, Sequence)
+        for i, item in enumerate(value):
+            size, source = item if isinstance(item, tuple) else (item, -1)
+            lib.wb_engine_size(node, i, ctypes.c_int64(size), source)
+        return
+    numbers = value if isinstance(value, list | tuple) else [value]
+    for i, number in enumerate(numbers):
+        known = lib.wb_engine_attribute(node, name.encode(), i, ctypes.c_double(float(number)))
+        assert known, f"engine/harness.cc has no attribute {name}"
+
+
+def guarded(shape: Sequence[int], dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """An output full of rubbish, and the bytes after its end that must stay as they are."""
+    size = torch.empty((), dtype=dtype).element_size()
+    count = 1
+    for extent in shape:
+        count *= extent
+    memory = torch.full((count * size + GUARD,), 0xA5, dtype=torch.uint8)
+    return memory[: count * size].view(dtype).view(list(shape)), memory[count * size :]
+
+
+def run(
+    op: str,
+    inputs: Sequence[torch.Tensor | None],
+    outputs: Sequence[tuple[Sequence[int], torch.dtype] | None],
+    attributes: Mapping[str, object] | None = None,
+    *,
+    post: Sequence[Step] = (),
+    post_inputs: Sequence[torch.Tensor] = (),
+    constants: Sequence[int] = (),
+    times: int = 1,
+    seconds: list[float] | None = None,
+) -> list[torch.Tensor | None]:
+    """Run one operator.
+
+    Args:
+        op: Its name in `Op`.
+        inputs: Dense tensors, None for what is left out.
+        outputs: Shape and dtype of each, None for what is left out.
+        attributes: Values by their names in `Attributes`.
+        post: The pointwise program.
+        post_inputs: Its operands.
+        constants: Which inputs are constants.
+        times: How often to run.
+        seconds: The shortest run's time is appended.
+
+    Raises:
+        OperatorError: The operator refused the node, or wrote where it may not.
+    """
+    lib = library()
+    assert lib is not None, "build the target wb_engine_harness"
+    node = ctypes.c_void_p(lib.wb_engine_node(enumerators("Op")[op]))
+    try:
+        for name, value in (attributes or {}).items():
+            _set_attribute(lib, node, name, value)
+        for step in post:
+            x, y, z = (*step.operands, 0, 0)[:3]
+            fn = enumerators("Fn")[step.fn]
+            lib.wb_engine_step(node, fn, x, y, z, ctypes.c_float(step.a), ctypes.c_float(step.b))
+        for i, tensor in enumerate(inputs):
+            _attach(lib, node, 0, tensor, constant=i in constants)
+        made = [None if out is None else guarded(*out) for out in outputs]
+        for pair in made:
+            _attach(lib, node, 1, None if pair is None else pair[0], constant=False)
+        for tensor in post_inputs:
+            _attach(lib, node, 2, tensor, constant=False)
+        text = ctypes.create_string_buffer(512)
+        best = ctypes.c_double()
+        code = lib.wb_engine_run(node, times, ctypes.byref(best), text)
+        if code != 0:
+            raise OperatorError(code, text.value.decode())
+        if seconds is not None:
+            seconds.append(best.value)
+        for pair in made:
+            if pair is not None and not bool((pair[1] == 0xA5).all()):
+                raise OperatorError(1, "wrote past the end of an output")
+        return [None if pair is None else pair[0] for pair in made]
+    finally:
+        lib.wb_engine_free(node)
