@@ -1,0 +1,217 @@
+"""What a config is: one kind of operator, when XNNPACK takes it, why not, and the calls that compute it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from workbench.backends.base import WhyNot
+from workbench.edge.fake import dim_order
+from workbench.edge.program import input_specs, lifted_tensor, mutated_targets
+
+if TYPE_CHECKING:
+    from workbench.backends.xnnpack.builder import Builder
+
+__all__ = [
+    "MAX_RANK",
+    "Config",
+    "ConfigPrecisionType",
+    "Context",
+    "argument",
+    "dim_order_of",
+    "is_free",
+    "sizes_of",
+]
+
+MAX_RANK = 6
+_FLOATS = (torch.float32, torch.float16)
+_UNBOUNDED = 1 << 20
+
+
+class ConfigPrecisionType(Enum):
+    """In which arithmetic a config runs its operators."""
+
+    FP32 = 1
+    STATIC_QUANT = 2
+    DYNAMIC_QUANT = 3
+
+
+class Context:
+    """A program that configs are asked about: which of its nodes are constants.
+
+    Args:
+        program: An exported program, an edge program, or a partition.
+        dynamic_weights: Weights of linear operators may be computed at run time, and are passed in.
+    """
+
+    def __init__(self, program: ExportedProgram, *, dynamic_weights: bool = False) -> None:
+        self.dynamic_weights = dynamic_weights
+        self._program = program
+        self._specs = input_specs(program)
+        self._written = mutated_targets(program)
+        self._constant: dict[Node, bool] = {}
+
+    def stored(self, node: Node) -> torch.Tensor | None:
+        """The tensor behind a placeholder that never changes, or behind an attribute."""
+        if node.op == "get_attr":
+            found = getattr(self._program.graph_module, str(node.target), None)
+            return found if isinstance(found, torch.Tensor) else None
+        spec = self._specs.get(node.name) if node.op == "placeholder" else None
+        if spec is None or spec.target in self._written:
+            return None
+        return lifted_tensor(self._program, spec)
+
+    def is_constant(self, node: Any) -> bool:
+        """Whether an operand is a number or a tensor that depends on constants alone."""
+        if not isinstance(node, Node):
+            return not isinstance(node, (torch.SymInt, torch.SymFloat))
+        if node not in self._constant:
+            if node.op != "call_function":
+                self._constant[node] = self.stored(node) is not None
+            else:
+                inputs = node.all_input_nodes
+                self._constant[node] = bool(inputs) and all(map(self.is_constant, inputs))
+        return self._constant[node]
+
+    def chain(self, node: Any) -> tuple[Node, ...]:
+        """The operators that make a constant from what is stored."""
+        if not isinstance(node, Node) or node.op != "call_function":
+            return ()
+        return (*(n for source in node.all_input_nodes for n in self.chain(source)), node)
+
+
+class Config(ABC):
+    """One kind of operator.
+
+    Attributes:
+        targets: The operators, as they stand in the edge dialect.
+        whole: Operators that `ops_to_not_decompose` asks to keep for it.
+        dtypes: Element types of tensors.
+        precisions: Arithmetics that it knows.
+    """
+
+    targets: ClassVar[tuple[Any, ...]] = ()
+    whole: ClassVar[tuple[Any, ...]] = ()
+    dtypes: ClassVar[tuple[torch.dtype, ...]] = _FLOATS
+    precisions: ClassVar[frozenset[ConfigPrecisionType]] = frozenset({ConfigPrecisionType.FP32})
+
+    def refusal(self, node: Node, context: Context) -> WhyNot | None:
+        """Why the operator is left behind; None if it is taken."""
+        return self._check_tensors(node, context) or self.check(node, context)
+
+    def check(self, node: Node, context: Context) -> WhyNot | None:
+        """What this kind of operator demands beyond the types and ranks of its tensors."""
+        del node, context
+        return None
+
+    def together(self, node: Node, context: Context) -> tuple[Node, ...]:
+        """Operators that must stand in the same partition: those that make its constants."""
+        operands = dict.fromkeys(n for source in node.all_input_nodes for n in self._chain(source, context))
+        return tuple(operands)
+
+    @abstractmethod
+    def build(self, node: Node, builder: Builder) -> None:
+        """Add the calls and define the node's value."""
+
+    def _chain(self, source: Node, context: Context) -> tuple[Node, ...]:
+        return context.chain(source) if context.is_constant(source) else ()
+
+    def _check_tensors(self, node: Node, context: Context) -> WhyNot | None:
+        del context
+        found = node.meta.get("val")
+        results = found if isinstance(found, (tuple, list)) else [found]
+        named = [("its result", item) for item in results[: self.results]]
+        named += [(f"'{source.name}'", source.meta.get("val")) for source in self.operands(node)]
+        for name, item in named:
+            if isinstance(item, (tuple, list)):
+                item = item[0]
+            answer = self._check_tensor(node, name, item)
+            if answer is not None:
+                return answer
+        return None
+
+    results: ClassVar[int | None] = None
+    """Of how many of its results the type matters; None: of all."""
+
+    def operands(self, node: Node) -> Sequence[Node]:
+        """The tensors that it reads."""
+        return node.all_input_nodes
+
+    def _check_tensor(self, node: Node, name: str, item: Any) -> WhyNot | None:
+        if not isinstance(item, torch.Tensor):
+            return WhyNot(node, f"{name} is {type(item).__name__}, no tensor", "it were a tensor")
+        if item.dtype not in self.dtypes:
+            names = " or ".join(str(dtype).removeprefix("torch.") for dtype in self.dtypes)
+            return WhyNot(node, f"{name} is {str(item.dtype).removeprefix('torch.')}", f"{name} were {names}")
+        if item.dim() > MAX_RANK:
+            return WhyNot(node, f"{name} has {item.dim()} dimensions", f"it had at most {MAX_RANK}")
+        if any(type(size) is int and size == 0 for size in item.shape):
+            return WhyNot(node, f"{name} is empty, of sizes {tuple(item.shape)}", "no size were 0")
+        order = dim_order_of(item)
+        if order not in (tuple(range(item.dim())), (0, 2, 3, 1)):
+            return WhyNot(
+                node,
+                f"{name} has the dim order {order}",
+                f"it had the dim order {tuple(range(item.dim()))} or, of rank 4, (0, 2, 3, 1)",
+            )
+        return None
+
+
+def argument(node: Node, name: str, default: Any = None) -> Any:
+    """An argument of an operator by its name in the operator's schema."""
+    if name in node.kwargs:
+        return node.kwargs[name]
+    for index, parameter in enumerate(_parameters(node.target)):
+        if parameter == name:
+            return node.args[index] if index < len(node.args) else default
+    return default
+
+
+_names: dict[Any, tuple[str, ...]] = {}
+
+
+def _parameters(target: Any) -> tuple[str, ...]:
+    if target not in _names:
+        _names[target] = tuple(item.name for item in target._schema.arguments)
+    return _names[target]
+
+
+def is_free(size: Any) -> bool:
+    """Whether a size is known only at run time."""
+    return not isinstance(size, int)
+
+
+def sizes_of(tensor: torch.Tensor) -> tuple[tuple[int, ...], frozenset[int]]:
+    """The sizes of a fake tensor, upper bounds where they are free, and which are free."""
+    sizes, free = [], []
+    for index, size in enumerate(tensor.shape):
+        if is_free(size):
+            free.append(index)
+            sizes.append(_largest(size))
+        else:
+            sizes.append(int(size))
+    return tuple(sizes), frozenset(free)
+
+
+def _largest(size: torch.SymInt) -> int:
+    upper = size.node.shape_env.bound_sympy(size.node.expr).upper
+    if upper.is_Integer and upper < _UNBOUNDED:
+        return int(upper)
+    hint = size.node.hint
+    return int(hint) if hint is not None else _UNBOUNDED
+
+
+def dim_order_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """The dim order of a fake tensor; of several that fit, the default one."""
+    return tuple(dim_order(tensor))
+
+
+def spec_of(configs: Sequence[Config]) -> Mapping[Any, Config]:
+    """The configs by operator."""
+    return {target: config for config in configs for target in (*config.targets, *config.whole)}

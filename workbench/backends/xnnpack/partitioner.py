@@ -1,0 +1,155 @@
+"""`XnnpackPartitioner`: which nodes go to XNNPACK, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from workbench import provenance
+from workbench.backends.base import TAG_KEY, PartitionResult, Supported, WhyNot, target_name
+from workbench.backends.capability import CapabilityPartitioner
+from workbench.backends.xnnpack import backend as _backend  # noqa: F401  (registers the backend)
+from workbench.backends.xnnpack.builder import BACKEND_ID
+from workbench.backends.xnnpack.configs import ALL_CONFIGS, Config, ConfigPrecisionType, Context, spec_of
+from workbench.errors import PartitionError
+
+__all__ = ["XnnpackPartitioner"]
+
+Precisions = ConfigPrecisionType | Iterable[ConfigPrecisionType]
+
+
+class XnnpackPartitioner(CapabilityPartitioner):
+    """Gathers what XNNPACK takes into few partitions, by operator and by module.
+
+    By operator: each node is asked for by the config of its operator, greedily, whatever module it comes
+    from. By module: nodes that make one layer go together (the transpose of a weight with the product that
+    reads it), and `modules` limits the delegation to parts of the model.
+
+    Args:
+        configs: Which kinds of operators to take, by default all of `ALL_CONFIGS`; classes or instances.
+        config_precisions: Limits the configs to those that run in one of these arithmetics.
+        per_op_mode: A partition for each operator, with what it can't be separated from.
+        verbose: Print why nodes stay behind.
+        force_non_static_weights_for_f32_linear: Weights of linear layers are passed in at run time instead of
+            being packed into the delegate (for weights that are exchanged).
+        modules: Take only nodes that come from these modules: qualified names (`"encoder.layers"`, with all
+            below it) or classes as `nn_module_stack` writes them (`"torch.nn.modules.linear.Linear"` or
+            `torch.nn.Linear`).
+        min_nodes: As of `CapabilityPartitioner`.
+    """
+
+    def __init__(
+        self,
+        configs: Sequence[Config | type[Config]] | None = None,
+        config_precisions: Precisions | None = None,
+        per_op_mode: bool = False,
+        verbose: bool = False,
+        *,
+        force_non_static_weights_for_f32_linear: bool = False,
+        modules: Collection[str | type] | None = None,
+        min_nodes: int = 1,
+    ) -> None:
+        super().__init__(BACKEND_ID, min_nodes=min_nodes)
+        chosen = [c() if isinstance(c, type) else c for c in (ALL_CONFIGS if configs is None else configs)]
+        self._configs = spec_of(_in_precisions(chosen, config_precisions))
+        self._dynamic_weights = force_non_static_weights_for_f32_linear
+        self._modules = None if modules is None else tuple(map(_module_name, modules))
+        self._verbose = verbose
+        self.per_op_mode = per_op_mode
+        self._context: tuple[ExportedProgram, Context] | None = None
+
+    def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Tag what XNNPACK takes; the reasons say why the rest stays."""
+        result = super().partition(exported_program)
+        if self._dynamic_weights:
+            _leave_weights_outside(exported_program, self._configs)
+        self._context = None
+        if self._verbose:
+            for reason in result.reasons:
+                print(reason)  # noqa: T201
+        return result
+
+    def supports(self, node: Node, program: ExportedProgram) -> Supported | WhyNot:
+        """What the config of the node's operator says."""
+        answer = self._refusal(node, program)
+        if answer is not None:
+            return answer
+        return Supported(self._configs[node.target].together(node, self._context_of(program)))
+
+    def ops_to_not_decompose(
+        self, ep: ExportedProgram
+    ) -> tuple[list[OpOverload], Callable[[Node], bool] | None]:
+        """The operators that XNNPACK has a call for, at the nodes where it takes them."""
+        whole = list(dict.fromkeys(t for c in dict.fromkeys(self._configs.values()) for t in c.whole))
+        self._context = None
+
+        def wanted(node: Node) -> bool:
+            return self._refusal(node, ep) is None
+
+        return whole, wanted
+
+    def _refusal(self, node: Node, program: ExportedProgram) -> WhyNot | None:
+        config = self._configs.get(node.target)
+        if config is None:
+            return WhyNot(node, f"XNNPACK has no {target_name(node)}")
+        if self._modules is not None and not _within(node, self._modules):
+            path, kind = provenance.module_path(node)
+            return WhyNot(
+                node,
+                f"it comes from the module '{path}' ({kind or 'of unknown class'})",
+                f"`modules` named it ({', '.join(self._modules)})",
+            )
+        return config.refusal(node, self._context_of(program))
+
+    def _context_of(self, program: ExportedProgram) -> Context:
+        if self._context is None or self._context[0] is not program:
+            self._context = program, Context(program, dynamic_weights=self._dynamic_weights)
+        return self._context[1]
+
+
+def _in_precisions(configs: Sequence[Config], wanted: Precisions | None) -> list[Config]:
+    if wanted is None:
+        return list(configs)
+    precisions = {wanted} if isinstance(wanted, ConfigPrecisionType) else set(wanted)
+    found = [config for config in configs if config.precisions & precisions]
+    if not found:
+        raise PartitionError(
+            "no config runs in the arithmetic that `config_precisions` asks for",
+            stage="partition",
+            expected=", ".join(sorted({p.name for c in configs for p in c.precisions})),
+            found=", ".join(sorted(p.name for p in precisions)),
+        )
+    return found
+
+
+def _module_name(module: str | type) -> str:
+    return module if isinstance(module, str) else f"{module.__module__}.{module.__qualname__}"
+
+
+def _within(node: Node, modules: Collection[str]) -> bool:
+    """Whether one of the modules around a node, from the root inwards, is named."""
+    stack = node.meta.get("nn_module_stack") or {}
+    around = [(str(path), kind) for path, kind in stack.values()]
+    for _, kind in node.meta.get("source_fn_stack") or ():
+        around.append(("", kind))
+    for path, kind in around:
+        name = kind if isinstance(kind, str) else _module_name(kind)
+        if path in modules or name in modules:
+            return True
+    return False
+
+
+def _leave_weights_outside(program: ExportedProgram, configs: object) -> None:
+    """Take the tags off the constants that only linear layers read: they are passed in."""
+    del configs
+    import torch
+
+    linear = torch.ops.aten.linear.default
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and TAG_KEY in node.meta:
+            users = list(node.users)
+            if all(user.target is linear and node in user.args[1:] for user in users):
+                node.meta.pop(TAG_KEY)
