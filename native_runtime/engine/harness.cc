@@ -58,6 +58,10 @@ struct Field {
 #define WB_FIELD(path) {#path, [](Attributes& a, int, double value) { a.path = static_cast<decltype(a.path)>(value); }}
 #define WB_ITEM(path) \
   {#path, [](Attributes& a, int i, double value) { a.path[i] = static_cast<std::decay_t<decltype(a.path[0])>>(value); }}
+#define WB_HEADS(field)                                                                                        \
+  {"head_orders." #field, [](Attributes& a, int i, double value) {                                             \
+     a.head_orders[i].field = static_cast<decltype(a.head_orders[i].field)>(static_cast<std::int64_t>(value)); \
+   }}
 constexpr Field kFields[] = {
     WB_FIELD(window.kernel_h),
     WB_FIELD(window.kernel_w),
@@ -90,6 +94,10 @@ constexpr Field kFields[] = {
     WB_FIELD(eps),
     WB_FIELD(scale),
     WB_FIELD(causal),
+    WB_HEADS(kind),
+    WB_HEADS(count),
+    WB_HEADS(size),
+    WB_HEADS(begin),
     WB_FIELD(layers),
     WB_FIELD(hidden),
     WB_FIELD(bidirectional),
@@ -112,6 +120,7 @@ constexpr Field kFields[] = {
 };
 #undef WB_FIELD
 #undef WB_ITEM
+#undef WB_HEADS
 
 struct Harness {
   Node node;
