@@ -1,0 +1,139 @@
+#include "engine/operators/matmul/packed.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/operators/matmul/transpose.h"
+
+namespace wb::engine::WB_ISA::dense {
+namespace {
+
+using Half = _Float16;
+
+template <typename T>
+Vector load_floats(const T* p, int n) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return n == kWidth ? simd::load(p) : simd::load_first(p, n);
+  } else {
+    Vector v{};
+    for (int i = 0; i < n; ++i) v[i] = static_cast<float>(p[i]);
+    return v;
+  }
+}
+
+// One vector of columns of B, all rows of all blocks.
+template <typename T>
+class ColumnPacker {
+ public:
+  ColumnPacker(const PackedMatrix& matrix, const MatrixSource& source, std::int64_t column, float* to)
+      : matrix_(matrix), source_(source), to_(to) {
+    data_ = static_cast<const T*>(source.data) + column * source.column;
+    columns_ = static_cast<int>(std::min<std::int64_t>(matrix.n - column, kWidth));
+    panel_ = column / kPanel;
+    lane_ = column % kPanel;
+    stride_ = PackedMatrix::vectors(matrix.panel_columns(panel_)) * kWidth;
+  }
+
+  void pack() {
+    // In the order in which a column stands in memory, if it stands in one piece: then whole vectors are transposed.
+    const bool inner_first = source_.row == 1 && (source_.taps == 1 || source_.tap == source_.inner);
+    const bool taps_first = source_.tap == 1 && source_.row == source_.taps;
+    if (source_.column == 1) {
+      for (std::int64_t kk = 0; kk < matrix_.k; ++kk) {
+        put(kk, load_floats(data_ + kk % source_.inner * source_.row + kk / source_.inner * source_.tap, columns_));
+      }
+    } else if (inner_first || taps_first) {
+      transposed(taps_first && !inner_first);
+    } else {
+      single();
+    }
+  }
+
+ private:
+  void enter(std::int64_t kk) {
+    const std::int64_t count = matrix_.blocks();
+    std::int64_t block = kk * count / std::max<std::int64_t>(matrix_.k, 1);
+    while (block > 0 && matrix_.block_start(block) > kk) --block;
+    while (block + 1 < count && matrix_.block_start(block + 1) <= kk) ++block;
+    start_ = matrix_.block_start(block);
+    end_ = block + 1 < count ? matrix_.block_start(block + 1) : matrix_.k;
+    base_ = to_ + start_ * matrix_.columns() + panel_ * kPanel * (end_ - start_) + lane_;
+  }
+
+  void put(std::int64_t kk, Vector v) {
+    if (kk < start_ || kk >= end_) enter(kk);
+    simd::store(base_ + (kk - start_) * stride_, v);
+  }
+
+  void transposed(bool taps_first) {
+    std::int64_t tap = 0;
+    std::int64_t inner = 0;
+    for (std::int64_t at = 0; at < matrix_.k; at += kWidth) {
+      const auto count = static_cast<int>(std::min<std::int64_t>(matrix_.k - at, kWidth));
+      Vector v[kWidth];
+      for (int j = 0; j < kWidth; ++j) {
+        v[j] = j < columns_ ? load_floats(data_ + j * source_.column + at, count) : Vector{};
+      }
+      transpose(v);
+      for (int i = 0; i < count; ++i) {
+        if (!taps_first) {
+          put(at + i, v[i]);
+          continue;
+        }
+        put(tap * source_.inner + inner, v[i]);
+        if (++tap == source_.taps) {
+          tap = 0;
+          ++inner;
+        }
+      }
+    }
+  }
+
+  void single() {
+    for (std::int64_t kk = 0; kk < matrix_.k; ++kk) {
+      const T* from = data_ + kk % source_.inner * source_.row + kk / source_.inner * source_.tap;
+      Vector v{};
+      for (int j = 0; j < columns_; ++j) v[j] = static_cast<float>(from[j * source_.column]);
+      put(kk, v);
+    }
+  }
+
+  const PackedMatrix& matrix_;
+  const MatrixSource& source_;
+  float* to_;
+  const T* data_;
+  int columns_;
+  std::int64_t panel_, lane_, stride_;
+  std::int64_t start_ = 0, end_ = 0;  // rows of the block that `base_` is for
+  float* base_ = nullptr;
+};
+
+template <typename T>
+void pack(const PackedMatrix& matrix, const MatrixSource& source, std::int64_t first, std::int64_t last, float* to) {
+  const std::int64_t end = std::min(last * kPanel, matrix.n);
+  for (std::int64_t column = first * kPanel; column < end; column += kWidth) {
+    ColumnPacker<T>(matrix, source, column, to).pack();
+  }
+}
+
+}  // namespace
+
+void pack_matrix(const PackedMatrix& matrix, const MatrixSource& source, std::int64_t first_panel,
+                 std::int64_t last_panel, float* to) {
+  if (source.dtype == ScalarType::Half) {
+    pack<Half>(matrix, source, first_panel, last_panel, to);
+  } else {
+    pack<float>(matrix, source, first_panel, last_panel, to);
+  }
+}
+
+void convert_floats(const void* from, ScalarType dtype, std::int64_t n, float* to) {
+  if (dtype != ScalarType::Half) {
+    std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(float));
+    return;
+  }
+  const auto* halves = static_cast<const Half*>(from);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(halves[i]);
+}
+
+}  // namespace wb::engine::WB_ISA::dense

@@ -1,0 +1,53 @@
+// A constant right-hand matrix B (k x n), arranged for tiles: blocks of rows, in them panels of kPanel columns (the
+// last one may be one vector wide), in them the rows one after the other. Columns past n are 0.
+#pragma once
+
+#include "core/scalar_type.h"
+#include "engine/operators/matmul/tile.h"
+
+namespace wb::engine::WB_ISA::dense {
+
+// Rows of a block: a tile of A (kTileRows x kBlockK) stays in the first-level cache, a block of B in the second.
+inline constexpr std::int64_t kBlockK = 512;
+inline constexpr std::int64_t kBlockBytes = 448 * 1024;
+
+struct PackedMatrix {
+  const float* data = nullptr;
+  std::int64_t k = 0, n = 0;
+
+  [[nodiscard]] std::int64_t columns() const { return (n + kWidth - 1) / kWidth * kWidth; }
+  [[nodiscard]] std::int64_t panels() const { return (n + kPanel - 1) / kPanel; }
+  // Blocks of nearly the same number of rows, a multiple of four.
+  [[nodiscard]] std::int64_t blocks() const { return k == 0 ? 1 : (k + kBlockK - 1) / kBlockK; }
+  [[nodiscard]] std::int64_t block_start(std::int64_t block) const {
+    const std::int64_t start = (k * block / blocks() + 3) / 4 * 4;
+    return start < k ? start : k;
+  }
+  [[nodiscard]] int panel_columns(std::int64_t panel) const {
+    const std::int64_t left = n - panel * kPanel;
+    return static_cast<int>(left < kPanel ? left : kPanel);
+  }
+  [[nodiscard]] static int vectors(int columns) { return (columns + kWidth - 1) / kWidth; }
+  [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(k * columns()) * sizeof(float); }
+  // Where the panel of the block of rows [k0, k0 + kc) starts.
+  [[nodiscard]] const float* panel(std::int64_t k0, std::int64_t kc, std::int64_t index) const {
+    return data + k0 * columns() + index * kPanel * kc;
+  }
+};
+
+// Element (kk, j) of B, kk = t inner + i, stands at data[j column + i row + t tap]: taps of a convolution, or one tap.
+struct MatrixSource {
+  const void* data = nullptr;
+  ScalarType dtype = ScalarType::Float;  // or Half
+  std::int64_t inner = 0, taps = 1;
+  std::int64_t column = 0, row = 0, tap = 0;
+};
+
+// Writes the matrix to `to` (matrix.bytes() bytes); columns [first_panel, last_panel) of panels only.
+void pack_matrix(const PackedMatrix& matrix, const MatrixSource& source, std::int64_t first_panel,
+                 std::int64_t last_panel, float* to);
+
+// n numbers as float.
+void convert_floats(const void* from, ScalarType dtype, std::int64_t n, float* to);
+
+}  // namespace wb::engine::WB_ISA::dense

@@ -1,0 +1,163 @@
+#include "engine/operators/matmul/product.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace wb::engine::WB_ISA::dense {
+namespace {
+
+constexpr std::int64_t kCacheWay = 4096;  // bytes: addresses that far apart share a set of the first-level cache
+constexpr std::int64_t kCacheWays = 8;
+
+// Rows that far apart push each other out of the first-level cache.
+bool rows_collide(std::int64_t lda, int rows) {
+  const std::int64_t places = kCacheWay / std::gcd(lda * static_cast<std::int64_t>(sizeof(float)), kCacheWay);
+  return rows > places * (kCacheWays - 1);
+}
+
+// Rows in tiles of about the same size: 15 rows are 8 + 7, not 14 + 1.
+struct RowTiles {
+  std::int64_t first, rows, count;
+  RowTiles(std::int64_t begin, std::int64_t end, int largest)
+      : first(begin), rows(end - begin), count((rows + largest - 1) / largest) {}
+  [[nodiscard]] std::int64_t start(std::int64_t tile) const { return first + tile * rows / count; }
+};
+
+// A block of B, and what comes after it.
+struct Block {
+  std::int64_t k0, kc;
+  std::int64_t p0, p1;
+  bool last;
+};
+
+class Worker {
+ public:
+  Worker(const Product& product, std::int64_t i0, std::int64_t i1, float* scratch)
+      : product_(product), scratch_(scratch), tiles_(i0, i1, product.b.columns() == kWidth ? kNarrowRows : kTileRows) {
+    copy_ = product.a.fill != nullptr || rows_collide(product.a.lda, static_cast<int>(tiles_.start(1) - i0));
+  }
+
+  void run(const Block& block, const float* next) {
+    Tile tile;
+    tile.k = block.kc;
+    tile.ldc = product_.ldc;
+    tile.accumulate = block.k0 > 0;
+    const std::int64_t bytes = block.kc * (block.p1 - block.p0) * kPanel * static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t steps = std::max<std::int64_t>(tiles_.count * (block.p1 - block.p0) * (block.kc / 2), 1);
+    tile.ahead_step = next == nullptr ? 0 : std::min<std::int64_t>(bytes / steps, 64);
+    tile.ahead = reinterpret_cast<const char*>(next);
+    for (std::int64_t t = 0; t < tiles_.count; ++t) row_tile(block, t, &tile);
+  }
+
+ private:
+  void row_tile(const Block& block, std::int64_t t, Tile* tile) {
+    const Finish& finish = product_.finish;
+    const std::int64_t i = tiles_.start(t);
+    const auto rows = static_cast<int>(tiles_.start(t + 1) - i);
+    place_rows(block, i, rows, tile);
+    for (std::int64_t p = block.p0; p < block.p1; ++p) {
+      const std::int64_t j = p * kPanel;
+      const int columns = product_.b.panel_columns(p);
+      const int vectors = PackedMatrix::vectors(columns);
+      tile->b = product_.b.panel(block.k0, block.kc, p);
+      tile->ldb = static_cast<std::int64_t>(vectors) * kWidth;
+      tile->c = product_.c + i * product_.ldc + j;
+      tile->tail = columns - (vectors - 1) * kWidth;
+      tile->bias = finish.bias == nullptr ? nullptr : finish.bias + j;
+      if (block.last) {
+        tile->residual = finish.residual == nullptr ? nullptr : finish.residual + i * product_.ldc + j;
+        tile->clamp = finish.clamp;
+        tile->low = finish.low;
+        tile->high = finish.high;
+      }
+      tile_function(rows, vectors)(*tile);
+      tile->ahead += tile->ahead_step * (block.kc / 2);
+    }
+    if (block.last && finish.rest != nullptr) {
+      const std::int64_t j = block.p0 * kPanel;
+      finish.rest->apply(product_.c + i * product_.ldc + j, product_.ldc, product_.row0 + i, rows, product_.col0 + j,
+                         std::min(block.p1 * kPanel, product_.b.n) - j);
+    }
+  }
+
+  void place_rows(const Block& block, std::int64_t i, int rows, Tile* tile) {
+    const RowSource& a = product_.a;
+    if (!copy_) {
+      tile->a = a.data + i * a.lda + block.k0;
+      tile->lda = a.lda;
+      return;
+    }
+    tile->a = scratch_;
+    tile->lda = kRowScratchLd;
+    if (a.fill != nullptr) {
+      a.fill(a.self, i, rows, block.k0, block.kc, scratch_, kRowScratchLd);
+      return;
+    }
+    for (int r = 0; r < rows; ++r) {
+      std::copy_n(a.data + (i + r) * a.lda + block.k0, block.kc, scratch_ + r * kRowScratchLd);
+    }
+  }
+
+  const Product& product_;
+  float* scratch_;
+  RowTiles tiles_;
+  bool copy_ = false;
+};
+
+}  // namespace
+
+void product_part(const Product& product, std::int64_t i0, std::int64_t i1, std::int64_t p0, std::int64_t p1,
+                  float* scratch) {
+  if (i0 >= i1 || p0 >= p1) return;
+  const PackedMatrix& b = product.b;
+  Worker worker(product, i0, i1, scratch);
+  const std::int64_t longest = std::min(b.k, kBlockK);
+  const auto panel_bytes = static_cast<std::int64_t>(kPanel * sizeof(float)) * std::max<std::int64_t>(longest, 1);
+  const std::int64_t step = std::max<std::int64_t>(kBlockBytes / panel_bytes, 1);
+  for (std::int64_t p = p0; p < p1; p += step) {
+    const std::int64_t end = std::min(p + step, p1);
+    for (std::int64_t block = 0; block < b.blocks(); ++block) {
+      const std::int64_t k0 = b.block_start(block);
+      const std::int64_t k1 = b.block_start(block + 1);
+      const bool last = block + 1 == b.blocks();
+      const float* next = nullptr;
+      if (!last) {
+        next = b.panel(k1, b.block_start(block + 2) - k1, p);
+      } else if (end < p1) {
+        next = b.panel(0, b.block_start(1), end);
+      }
+      worker.run({k0, k1 - k0, p, end, last}, next);
+    }
+  }
+}
+
+void product_all(const Product& product, Pool& pool, float* scratch) {
+  const PackedMatrix& b = product.b;
+  const std::int64_t panels = b.panels();
+  const std::int64_t threads = pool.threads();
+  constexpr std::int64_t kWorthwhile = 1 << 20;  // multiplications: about 20 us
+  const std::int64_t work = product.m * b.n * std::max<std::int64_t>(b.k, 1);
+  const std::int64_t most = std::min<std::int64_t>(work / kWorthwhile, 4 * threads);
+  if (threads == 1 || most < 2) {
+    product_part(product, 0, product.m, 0, panels, scratch);
+    return;
+  }
+  // What is split is not read twice.
+  const bool by_panels = b.n > product.m || product.m < 2 * kTileRows * threads;
+  if (by_panels) {
+    const std::int64_t parts = std::min(threads, panels);
+    pool.parallel(parts, [&](std::int64_t part, int thread) {
+      product_part(product, 0, product.m, part * panels / parts, (part + 1) * panels / parts,
+                   scratch + thread * kRowScratch);
+    });
+    return;
+  }
+  const std::int64_t tiles = (product.m + kTileRows - 1) / kTileRows;
+  const std::int64_t parts = std::min(tiles, std::max(most / threads * threads, threads));
+  pool.parallel(parts, [&](std::int64_t part, int thread) {
+    product_part(product, part * product.m / parts, (part + 1) * product.m / parts, 0, panels,
+                 scratch + thread * kRowScratch);
+  });
+}
+
+}  // namespace wb::engine::WB_ISA::dense
