@@ -60,6 +60,9 @@ struct PrepareContext {
   Operands operands;  // upper bounds; data only of constants
   void* state = nullptr;
   int threads = 1;
+  // Result: bit i says that run does not read input i, because it was packed. The pages of a constant that nobody
+  // reads are given back.
+  std::uint64_t packed_inputs = 0;
 };
 
 struct ShapeContext {

@@ -1,0 +1,62 @@
+// Where each value stands: in the caller's memory, where the file has it, or in the arena.
+#include <algorithm>
+
+#include "engine/compile.h"
+#include "engine/plan.h"
+
+namespace wb::engine {
+namespace {
+
+std::size_t bytes_of(const Value& value) {
+  return static_cast<std::size_t>(value.shape.numel()) * element_size(value.dtype);
+}
+
+Placement fixed_placement(const Value& value) {
+  switch (value.kind) {
+    case ValueKind::Input: return {.kind = Placement::Kind::Input, .external = value.external};
+    case ValueKind::Output: return {.kind = Placement::Kind::Output, .external = value.external};
+    case ValueKind::Constant: return {.kind = Placement::Kind::Constant};
+    case ValueKind::Temporary: break;
+  }
+  return {};
+}
+
+}  // namespace
+
+Error make_placements(const Reporter& report, Program& program) {
+  const Graph& graph = program.graph;
+  std::vector<Buffer> buffers(graph.values.size() + program.steps.size());
+  std::vector<bool> used(graph.values.size());
+  for (std::uint32_t s = 0; s < program.steps.size(); ++s) {
+    const Step& step = program.steps[s];
+    for (std::uint32_t i = 0; i < step.view_count(); ++i) {
+      const ValueId id = program.view_values[step.first_view + i];
+      if (id == kNoValue || graph.values[id].kind != ValueKind::Temporary) continue;
+      if (!used[id]) buffers[id] = {.bytes = bytes_of(graph.values[id]), .first = s, .last = s};
+      used[id] = true;
+      buffers[id].last = s;
+    }
+    buffers[graph.values.size() + s] = {.bytes = step.scratch_bytes, .first = s, .last = s};
+    program.footprint.scratch = std::max(program.footprint.scratch, step.scratch_bytes);
+  }
+  program.arena_bytes = plan_memory(buffers);
+  program.footprint.arena = program.arena_bytes;
+  program.arena = static_cast<std::byte*>(
+      report.host->allocate(report.host->self, program.arena_bytes == 0 ? 1 : program.arena_bytes, kAlignment));
+  if (program.arena == nullptr) {
+    return report.fail(Error::MemoryAllocationFailed, "no memory for %zu bytes of intermediate results",
+                       program.arena_bytes);
+  }
+  program.placements.resize(graph.values.size());
+  for (ValueId id = 0; id < graph.values.size(); ++id) {
+    program.placements[id] = fixed_placement(graph.values[id]);
+    if (!used[id]) continue;
+    program.placements[id] = {.kind = Placement::Kind::Arena, .offset = static_cast<std::int64_t>(buffers[id].offset)};
+  }
+  for (std::uint32_t s = 0; s < program.steps.size(); ++s) {
+    program.steps[s].scratch_offset = buffers[graph.values.size() + s].offset;
+  }
+  return Error::Ok;
+}
+
+}  // namespace wb::engine

@@ -1,0 +1,124 @@
+// From a graph to steps: operators, their states, views of memory.
+#include "engine/compile.h"
+#include "engine/names.h"
+
+namespace wb::engine {
+namespace {
+
+TensorView bound_view(const Graph& graph, ValueId id) {
+  TensorView view;
+  if (id == kNoValue) return view;
+  const Value& value = graph.values[id];
+  view.shape = value.shape;
+  view.dtype = value.dtype;
+  view.present = true;
+  view.constant = value.kind == ValueKind::Constant;
+  if (view.constant) view.data = const_cast<void*>(value.data);
+  return view;
+}
+
+// "convolution+add+clamp"
+std::string event_name(const Node& node) {
+  std::string name;
+  if (node.op != Op::Pointwise) name = name_of(node.op);
+  for (const PointwiseStep& step : node.post) {
+    if (!name.empty()) name += '+';
+    name += name_of(step.fn);
+  }
+  return name;
+}
+
+std::string event_id(const Node& node) {
+  std::string id;
+  for (const std::int32_t source : node.sources) {
+    if (source < 0) continue;
+    if (!id.empty()) id += '+';
+    id += std::to_string(source);
+  }
+  return id;
+}
+
+Error make_step(const Reporter& report, Program& program, std::uint32_t index) {
+  const Node& node = program.graph.nodes[index];
+  Step step;
+  step.op = find_operator(node.op);
+  step.node = index;
+  if (step.op == nullptr) return report.fail(Error::NotSupported, "the operator %s is not built in", name_of(node.op));
+  if (node.op != Op::Pointwise) {
+    for (const PointwiseStep& post : node.post) {
+      if (step.op->fuses != nullptr && step.op->fuses(node, post)) continue;
+      return report.fail(Error::NotSupported, "%s takes no %s in its epilogue", name_of(node.op), name_of(post.fn));
+    }
+  }
+  step.first_view = static_cast<std::uint32_t>(program.views.size());
+  const auto add = [&](const std::vector<ValueId>& ids) {
+    for (const ValueId id : ids) {
+      program.views.push_back(bound_view(program.graph, id));
+      program.view_values.push_back(id);
+    }
+    return static_cast<std::uint32_t>(ids.size());
+  };
+  step.input_count = add(node.inputs);
+  step.output_count = add(node.outputs);
+  step.post_input_count = add(node.post_inputs);
+  program.reserve_inputs(node.inputs.size() + node.post_inputs.size());
+  step.name = event_name(node);
+  step.id = event_id(node);
+  program.steps.push_back(std::move(step));
+  return Error::Ok;
+}
+
+Error prepare(Program& program, ProgramSetup& setup, Step& step) {
+  const Node& node = program.graph.nodes[step.node];
+  PrepareContext context{.setup = setup, .node = node, .operands = program.operands(step)};
+  context.threads = program.pool().threads();
+  WB_TRY(step.op->prepare(context));
+  step.state = context.state;
+  ShapeContext shape{.setup = setup, .node = node, .operands = program.operands(step)};
+  shape.state = step.state;
+  shape.threads = context.threads;
+  WB_TRY(step.op->shape(shape));
+  step.scratch_bytes = shape.scratch;
+  return Error::Ok;
+}
+
+void bind_views(Program& program) {
+  program.inputs.resize(program.graph.inputs);
+  program.outputs.resize(program.graph.outputs);
+  for (ValueId id = 0; id < program.graph.values.size(); ++id) {
+    const Value& value = program.graph.values[id];
+    program.shapes.push_back(value.shape);
+    if (value.kind == ValueKind::Input) program.inputs[value.external].value = id;
+    if (value.kind == ValueKind::Output) program.outputs[value.external].value = id;
+  }
+  for (std::uint32_t i = 0; i < program.views.size(); ++i) {
+    const ValueId id = program.view_values[i];
+    if (id == kNoValue) continue;
+    const Placement& placement = program.placements[id];
+    switch (placement.kind) {
+      case Placement::Kind::None: break;
+      case Placement::Kind::Input: program.inputs[placement.external].views.push_back(i); break;
+      case Placement::Kind::Output: program.outputs[placement.external].views.push_back(i); break;
+      case Placement::Kind::Constant: break;  // the view has it
+      case Placement::Kind::Arena: program.views[i].data = program.arena + placement.offset; break;
+    }
+  }
+}
+
+}  // namespace
+
+Error make_steps(BackendInitContext& context, Program& program, ProgramSetup& setup) {
+  const Reporter report{context.host};
+  for (std::uint32_t i = 0; i < program.graph.nodes.size(); ++i) {
+    Error error = make_step(report, program, i);
+    if (error == Error::Ok) error = prepare(program, setup, program.steps.back());
+    if (error != Error::Ok) {
+      return report.fail(error, "in node %u (%s)", i, name_of(program.graph.nodes[i].op));
+    }
+  }
+  WB_TRY(make_placements(report, program));
+  bind_views(program);
+  return program.resize(context.host);
+}
+
+}  // namespace wb::engine
