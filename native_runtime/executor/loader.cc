@@ -65,6 +65,14 @@ Error MethodLoader::run() {
   return Error::Ok;
 }
 
+std::span<EValue* const> MethodLoader::arguments_of_delegate(std::uint32_t delegate) const {
+  for (std::uint32_t s = 0; s < method_.step_count_; ++s) {
+    const Step& step = method_.steps_[s];
+    if (step.kind == Step::Kind::Delegate && step.target == delegate) return {step.args, step.arg_count};
+  }
+  return {};
+}
+
 Error MethodLoader::init_delegates() {
   method_.delegates_ = method_.memory_.array<Method::Delegate>(count(plan_.delegates()));
   if (method_.delegates_ == nullptr) return no_memory();
@@ -95,6 +103,7 @@ Error MethodLoader::init_delegates() {
     context.host = &method_.host_;
     context.named_data = &data_;
     context.method_name = view(plan_.name());
+    context.arguments = arguments_of_delegate(i);
     const std::span<const std::byte> processed = program_.delegate_data(record);
     const Error error = delegate.backend->init(context, processed, {specs, spec_count}, &delegate.handle);
     if (error != Error::Ok) return fail(error, "in the initialization of delegate %u (%s)", i, record.id()->c_str());

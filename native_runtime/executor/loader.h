@@ -65,6 +65,7 @@ class MethodLoader {
   Error save_changing();
   Error prepare_kernels();
   Error init_delegates();
+  [[nodiscard]] std::span<EValue* const> arguments_of_delegate(std::uint32_t delegate) const;
 
   [[nodiscard]] std::uint32_t index_of(const EValue& value) const {
     return static_cast<std::uint32_t>(&value - method_.values_);
