@@ -6,11 +6,11 @@ namespace wb::engine::WB_ISA {
 namespace {
 // A one-element operand is spread over a row of so many.
 constexpr std::int64_t kSplat = 128;
+// Steps of an epilogue, so that its temporaries fit onto the stack.
+constexpr std::size_t kMaxEpilogue = 8;
 }  // namespace
 
-bool epilogue_fuses(const Node& node, const PointwiseStep& /*step*/) {
-  return node.post.size() < StepProgram::kMaxTemporaries;
-}
+bool epilogue_fuses(const Node& node, const PointwiseStep& /*step*/) { return node.post.size() < kMaxEpilogue; }
 
 Epilogue::Epilogue(const RunContext& context) {
   if (context.post_count == 0) return;
@@ -51,7 +51,7 @@ bool Epilogue::take_residual(const float** data) {
 
 void Epilogue::apply_block(float* tile, std::int64_t ld, std::int64_t row, std::int64_t rows, std::int64_t col,
                            std::int64_t cols) const {
-  alignas(64) float memory[StepProgram::kMaxTemporaries * StepProgram::kBlock];
+  alignas(64) float memory[kMaxEpilogue * StepProgram::kBlock];
   alignas(64) float splats[StepProgram::kMaxInputs * kSplat];
   Place places[StepProgram::kMaxInputs];
   for (int k = 0; k < input_count_; ++k) {

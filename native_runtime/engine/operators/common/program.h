@@ -11,10 +11,10 @@ namespace wb::engine::WB_ISA {
 
 class StepProgram {
  public:
-  static constexpr int kMaxSteps = 32;
+  static constexpr int kMaxSteps = 16;
   static constexpr int kMaxInputs = 24;
   static constexpr std::int64_t kBlock = 1024;  // most elements of a rectangle, if there are temporaries
-  static constexpr int kMaxTemporaries = 8;
+  static constexpr int kMaxTemporaries = kMaxSteps;
 
   // `scalars[k]`: where input k is one element, its address, else null; steps with such an operand become cheaper ones.
   // `in_place`: register 0 stands where the result goes, so that further registers may take its place.
