@@ -7,7 +7,6 @@ normalized weight, a mask. Rearrangements stay views of the stored tensor until 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.fx import Node
-from torch.fx.node import map_arg
 
 from workbench.backends.base import WhyNot
 from workbench.backends.xnnpack.configs import Config, Context
@@ -26,17 +24,6 @@ from workbench.errors import PartitionError
 __all__ = ["BACKEND_ID", "Builder", "build_graph"]
 
 BACKEND_ID = "XnnpackBackend"
-aten = torch.ops.aten
-# Rearrangements of constants that can stay views.
-_VIEWS: Mapping[Any, Any] = {
-    aten.permute_copy.default: torch.Tensor.permute,
-    aten.t_copy.default: torch.Tensor.t,
-    aten.transpose_copy.int: torch.Tensor.transpose,
-    aten.unsqueeze_copy.default: torch.Tensor.unsqueeze,
-    aten.select_copy.int: torch.Tensor.select,
-    operator.getitem: operator.getitem,
-}
-
 
 def build_graph(program: ExportedProgram, configs: Mapping[Any, Config]) -> Graph:
     """The calls that compute a partition.
@@ -65,8 +52,8 @@ class Builder:
         self._program = program
         self._configs = configs
         self._values: dict[Node, Value] = {}
-        self._tensors: dict[Node, Any] = {}
-        self._constants: dict[int, Value] = {}
+        # By identity; the tensor is kept, so that no other gets its identity.
+        self._constants: dict[int, tuple[Value, torch.Tensor]] = {}
         self._current: Node | None = None
 
     def run(self) -> Graph:
@@ -98,17 +85,15 @@ class Builder:
 
     def tensor(self, node: Node) -> torch.Tensor:
         """The tensor of a node that is constant."""
-        if node not in self._tensors:
-            self._tensors[node] = self._evaluate(node)
-        return self._tensors[node]  # type: ignore[no-any-return]
+        found: torch.Tensor = self.context.tensor(node)
+        return found
 
     def constant(self, tensor: torch.Tensor) -> Value:
         """A constant; the same tensor gives the same value."""
-        tensor = tensor.detach()
         key = id(tensor)
         if key not in self._constants:
-            self._constants[key] = Value(tensor.shape, tensor.dtype, tensor)
-        return self._constants[key]
+            self._constants[key] = Value(tensor.shape, tensor.dtype, tensor.detach()), tensor
+        return self._constants[key][0]
 
     @property
     def result_dtype(self) -> torch.dtype:
@@ -201,17 +186,6 @@ class Builder:
             # Each output is memory of its own that a call writes.
             value = self.call("Copy", [value], value.shape, value.free)
         self.graph.outputs.append(value)
-
-    def _evaluate(self, node: Node) -> Any:
-        stored = self.context.stored(node)
-        if stored is not None:
-            return stored.detach()
-        args, kwargs = map_arg((node.args, node.kwargs), self.tensor)
-        function: Any = _VIEWS.get(node.target, node.target)
-        if node.target is aten.view_copy.default:
-            return args[0].reshape(args[1])
-        with torch.no_grad():
-            return function(*args, **kwargs)
 
     def _check_stateless(self) -> None:
         for spec in self._program.graph_signature.output_specs:

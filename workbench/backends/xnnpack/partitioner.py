@@ -60,10 +60,19 @@ class XnnpackPartitioner(CapabilityPartitioner):
         self._verbose = verbose
         self.per_op_mode = per_op_mode
         self._context: tuple[ExportedProgram, Context] | None = None
+        # Makers of constants that have to stand in one partition with all that reads them.
+        self._strict: set[Node] = set()
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tag what XNNPACK takes; the reasons say why the rest stays."""
+        self._strict.clear()
+        self._context = None
         result = super().partition(exported_program)
+        while torn := _gather_constants(exported_program, self._context_of(exported_program)):
+            self._strict |= torn
+            for node in provenance.nodes_of(exported_program.graph_module):
+                node.meta.pop(TAG_KEY, None)
+            result = super().partition(exported_program)
         if self._dynamic_weights:
             _leave_weights_outside(exported_program, self._configs)
         self._context = None
@@ -77,14 +86,15 @@ class XnnpackPartitioner(CapabilityPartitioner):
         answer = self._refusal(node, program)
         if answer is not None:
             return answer
-        return Supported(self._configs[node.target].together(node, self._context_of(program)))
+        made = self._configs[node.target].together(node, self._context_of(program))
+        return Supported(tuple(n for n in made if n in self._strict))
 
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[OpOverload], Callable[[Node], bool] | None]:
         """The operators that XNNPACK has a call for, at the nodes where it takes them."""
         whole = list(dict.fromkeys(t for c in dict.fromkeys(self._configs.values()) for t in c.whole))
-        self._context = None
+        self._context = ep, Context(ep, exported=True, dynamic_weights=self._dynamic_weights)
 
         def wanted(node: Node) -> bool:
             return self._refusal(node, ep) is None
@@ -140,6 +150,23 @@ def _within(node: Node, modules: Collection[str]) -> bool:
         if path in modules or name in modules:
             return True
     return False
+
+
+def _gather_constants(program: ExportedProgram, context: Context) -> set[Node]:
+    """Move what makes constants into the partition that reads them; gives what several partitions read.
+
+    Such a node has no inputs but constants, so that no cycle can come of it.
+    """
+    torn = set()
+    for node in reversed(program.graph.nodes):
+        if node.op != "call_function" or not context.is_constant(node) or node.meta.get(TAG_KEY) is None:
+            continue
+        tags = {user.meta.get(TAG_KEY) for user in node.users}
+        if len(tags) == 1 and None not in tags:
+            node.meta[TAG_KEY] = tags.pop()
+        elif len(tags - {None}) > 1:
+            torn.add(node)
+    return torn
 
 
 def _leave_weights_outside(program: ExportedProgram, configs: object) -> None:

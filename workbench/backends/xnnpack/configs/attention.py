@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["CONFIGS"]
 
 aten = torch.ops.aten
+_FOLDED = 1 << 20  # bytes of a constant that the edge dialect's passes fold, whatever it is made from
 
 
 class Attention(Config):
@@ -52,16 +53,16 @@ class Attention(Config):
 
     def _check_mask(self, node: Node, context: Context) -> WhyNot | None:
         mask = argument(node, "attn_mask")
-        if isinstance(mask, Node) and not context.is_constant(mask):
+        if not isinstance(mask, Node):
+            return None
+        if not context.is_constant(mask):
             return WhyNot(node, f"its mask '{mask}' is computed at run time", "it were a constant")
-        if isinstance(mask, Node) and context.stored(mask) is None:
-            return WhyNot(node, f"its mask '{mask}' is made by operators", "it were stored, or is_causal were set")
-        if isinstance(mask, Node):
-            stored = context.stored(mask)
-            assert stored is not None
-            reach = stored if stored.dtype == torch.bool else stored > -math.inf
-            if not bool(reach.any(-1).all()):
-                return WhyNot(node, "its mask hides a whole row", "each query saw a key")
+        size = mask.meta["val"].numel() * mask.meta["val"].element_size()
+        if context.stored(mask) is None and (not context.exported or size > _FOLDED):
+            return WhyNot(node, f"its mask '{mask}' of {size} bytes is not folded", "it were a stored constant")
+        found = context.tensor(mask)
+        if not bool(_reach(found).any(-1).all()):
+            return WhyNot(node, "its mask hides a whole row", "each query saw a key")
         return None
 
     def build(self, node: Node, builder: Builder) -> None:
@@ -84,6 +85,8 @@ class Attention(Config):
         lowest = torch.finfo(dtype).min / 2  # finite: sums with it stay numbers
         if isinstance(mask, Node):
             found = builder.tensor(mask)
+            if bool((found if found.dtype == torch.bool else found == 0).all()):
+                return None
             if found.dtype == torch.bool:
                 return torch.zeros(found.shape, dtype=dtype).masked_fill(~found, lowest)
             return found.to(dtype).clamp(min=lowest)
@@ -91,6 +94,10 @@ class Attention(Config):
             seen = torch.ones(sizes[-2], sizes[-1], dtype=torch.bool).tril()
             return torch.zeros(seen.shape, dtype=dtype).masked_fill(~seen, lowest)
         return None
+
+
+def _reach(mask: torch.Tensor) -> torch.Tensor:
+    return mask if mask.dtype == torch.bool else mask > -math.inf
 
 
 CONFIGS: tuple[Config, ...] = (Attention(),)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
+from torch.fx.node import map_arg
 
 from workbench.backends.base import WhyNot
 from workbench.edge.fake import dim_order
@@ -42,16 +43,45 @@ class ConfigPrecisionType(Enum):
     DYNAMIC_QUANT = 3
 
 
+aten = torch.ops.aten
+# Rearrangements of constants that can stay views.
+_VIEWS: Mapping[Any, Any] = {
+    aten.permute_copy.default: torch.Tensor.permute,
+    aten.t_copy.default: torch.Tensor.t,
+    aten.transpose_copy.int: torch.Tensor.transpose,
+    aten.unsqueeze_copy.default: torch.Tensor.unsqueeze,
+    aten.select_copy.int: torch.Tensor.select,
+    aten.view_copy.default: torch.Tensor.reshape,
+}
+# Operators that make a tensor out of numbers.
+_FACTORIES = frozenset(
+    {
+        aten.arange.default,
+        aten.arange.start,
+        aten.arange.start_step,
+        aten.full.default,
+        aten.ones.default,
+        aten.scalar_tensor.default,
+        aten.zeros.default,
+    }
+)
+
+
 class Context:
-    """A program that configs are asked about: which of its nodes are constants.
+    """A program that configs are asked about: which of its nodes are constants, and their tensors.
 
     Args:
         program: An exported program, an edge program, or a partition.
+        exported: It is as `torch.export` made it: what depends on constants alone is folded later.
         dynamic_weights: Weights of linear operators may be computed at run time, and are passed in.
     """
 
-    def __init__(self, program: ExportedProgram, *, dynamic_weights: bool = False) -> None:
+    def __init__(
+        self, program: ExportedProgram, *, exported: bool = False, dynamic_weights: bool = False
+    ) -> None:
+        self.exported = exported
         self.dynamic_weights = dynamic_weights
+        self._tensors: dict[Node, Any] = {}
         self._program = program
         self._specs = input_specs(program)
         self._written = mutated_targets(program)
@@ -76,8 +106,25 @@ class Context:
                 self._constant[node] = self.stored(node) is not None
             else:
                 inputs = node.all_input_nodes
-                self._constant[node] = bool(inputs) and all(map(self.is_constant, inputs))
+                made = bool(inputs) or node.target in _FACTORIES
+                self._constant[node] = made and all(map(self.is_constant, inputs))
         return self._constant[node]
+
+    def tensor(self, node: Node) -> Any:
+        """The tensor of a node that is constant, computed where it is not stored.
+
+        Rearrangements are views of what is stored.
+        """
+        if node not in self._tensors:
+            stored = self.stored(node)
+            if stored is not None:
+                self._tensors[node] = stored.detach()
+            else:
+                args, kwargs = map_arg((node.args, node.kwargs), self.tensor)
+                function: Any = _VIEWS.get(node.target, node.target)
+                with torch.no_grad():
+                    self._tensors[node] = function(*args, **kwargs)
+        return self._tensors[node]
 
     def chain(self, node: Any) -> tuple[Node, ...]:
         """The operators that make a constant from what is stored."""
@@ -153,13 +200,6 @@ class Config(ABC):
             return WhyNot(node, f"{name} has {item.dim()} dimensions", f"it had at most {MAX_RANK}")
         if any(type(size) is int and size == 0 for size in item.shape):
             return WhyNot(node, f"{name} is empty, of sizes {tuple(item.shape)}", "no size were 0")
-        order = dim_order_of(item)
-        if order not in (tuple(range(item.dim())), (0, 2, 3, 1)):
-            return WhyNot(
-                node,
-                f"{name} has the dim order {order}",
-                f"it had the dim order {tuple(range(item.dim()))} or, of rank 4, (0, 2, 3, 1)",
-            )
         return None
 
 
