@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.backends import PartitionResult as PartitionResult
     from workbench.backends import PreprocessResult as PreprocessResult
     from workbench.backends import to_backend as to_backend
+    from workbench.backends.cpu import CpuPartitioner as CpuPartitioner
     from workbench.compare import Comparison as Comparison
     from workbench.compare import compare as compare
     from workbench.component import Component as Component
@@ -52,6 +53,7 @@ _HOME = {
     "BackendDetails": "backends",
     "Comparison": "compare",
     "CompileSpec": "backends",
+    "CpuPartitioner": "backends.cpu",
     "Component": "component",
     "DelegationSpec": "backends",
     "EdgeCompileConfig": "edge.config",
