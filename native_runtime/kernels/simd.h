@@ -51,6 +51,14 @@ template <typename T>
   return x - Vec<T>{};  // x - 0 is x, also for -0
 }
 
+#if defined(WB_ISA_avx2)
+// All bits set in the first n lanes.
+[[gnu::always_inline]] inline __m256i first_lanes(int n) {
+  alignas(32) static constexpr std::int32_t kOnes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kOnes + 8 - n));
+}
+#endif
+
 // The first n < kLanes elements; the other lanes are zero.
 template <typename T>
 [[gnu::always_inline]] inline Vec<T> load_first(const T* p, int n) {
@@ -60,6 +68,8 @@ template <typename T>
   } else if constexpr (std::is_same_v<T, double>) {
     return reinterpret_cast<Vec<double>>(_mm512_maskz_loadu_pd(static_cast<__mmask8>((1U << n) - 1U), p));
   }
+#elif defined(WB_ISA_avx2)
+  if constexpr (std::is_same_v<T, float>) return (Vec<float>)_mm256_maskload_ps(p, first_lanes(n));
 #endif
   Vec<T> v{};
   for (int i = 0; i < n; ++i) v[i] = p[i];
@@ -73,6 +83,11 @@ template <typename T>
     return;
   } else if constexpr (std::is_same_v<T, double>) {
     _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1U << n) - 1U), reinterpret_cast<__m512d>(v));
+    return;
+  }
+#elif defined(WB_ISA_avx2)
+  if constexpr (std::is_same_v<T, float>) {
+    _mm256_maskstore_ps(p, first_lanes(n), (__m256)v);
     return;
   }
 #endif

@@ -19,10 +19,12 @@ class FormatKey {
   FormatKey& add(const MatrixSource& source) {
     return add(static_cast<std::int64_t>(source.dtype))
         .add(source.inner)
-        .add(source.taps)
+        .add(source.kernel_h)
+        .add(source.kernel_w)
         .add(source.column)
         .add(source.row)
-        .add(source.tap);
+        .add(source.tap_h)
+        .add(source.tap_w);
   }
   [[nodiscard]] std::uint64_t value() const { return value_; }
 

@@ -27,4 +27,8 @@ inline Finish make_finish(Epilogue& epilogue, const float* bias) {
   return finish;
 }
 
+// For what is computed without registers' part: residual and clamp if `late`, then the rest, on rows [row, row + rows)
+// of the result, which stand at `to`.
+void finish_rows(const Finish& finish, bool late, std::int64_t row, std::int64_t rows, std::int64_t columns, float* to);
+
 }  // namespace wb::engine::WB_ISA::dense

@@ -35,15 +35,11 @@ class ColumnPacker {
   }
 
   void pack() {
-    // In the order in which a column stands in memory, if it stands in one piece: then whole vectors are transposed.
-    const bool inner_first = source_.row == 1 && (source_.taps == 1 || source_.tap == source_.inner);
-    const bool taps_first = source_.tap == 1 && source_.row == source_.taps;
+    // A column that stands in one piece is read along it, whole vectors of several columns at a time.
     if (source_.column == 1) {
-      for (std::int64_t kk = 0; kk < matrix_.k; ++kk) {
-        put(kk, load_floats(data_ + kk % source_.inner * source_.row + kk / source_.inner * source_.tap, columns_));
-      }
-    } else if (inner_first || taps_first) {
-      transposed(taps_first && !inner_first);
+      for (std::int64_t kk = 0; kk < matrix_.k; ++kk) put(kk, load_floats(data_ + source_.offset(kk), columns_));
+    } else if (source_.inner_first() || source_.taps_first()) {
+      transposed(!source_.inner_first());
     } else {
       single();
     }
@@ -81,7 +77,7 @@ class ColumnPacker {
           continue;
         }
         put(tap * source_.inner + inner, v[i]);
-        if (++tap == source_.taps) {
+        if (++tap == source_.taps()) {
           tap = 0;
           ++inner;
         }
@@ -91,7 +87,7 @@ class ColumnPacker {
 
   void single() {
     for (std::int64_t kk = 0; kk < matrix_.k; ++kk) {
-      const T* from = data_ + kk % source_.inner * source_.row + kk / source_.inner * source_.tap;
+      const T* from = data_ + source_.offset(kk);
       Vector v{};
       for (int j = 0; j < columns_; ++j) v[j] = static_cast<float>(from[j * source_.column]);
       put(kk, v);

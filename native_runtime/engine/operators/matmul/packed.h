@@ -35,12 +35,26 @@ struct PackedMatrix {
   }
 };
 
-// Element (kk, j) of B, kk = t inner + i, stands at data[j column + i row + t tap]: taps of a convolution, or one tap.
+// Element (kk, j) of B, kk = (y kernel_w + x) inner + i, stands at data[j column + i row + y tap_h + x tap_w]: the taps
+// (y, x) of a convolution, or just one.
 struct MatrixSource {
   const void* data = nullptr;
   ScalarType dtype = ScalarType::Float;  // or Half
-  std::int64_t inner = 0, taps = 1;
-  std::int64_t column = 0, row = 0, tap = 0;
+  std::int64_t inner = 0, kernel_h = 1, kernel_w = 1;
+  std::int64_t column = 0, row = 0, tap_h = 0, tap_w = 0;
+
+  [[nodiscard]] std::int64_t taps() const { return kernel_h * kernel_w; }
+  [[nodiscard]] std::int64_t offset(std::int64_t kk) const {
+    const std::int64_t tap = kk / inner;
+    return kk % inner * row + tap / kernel_w * tap_h + tap % kernel_w * tap_w;
+  }
+  // A column stands in one piece, channel after channel within a tap, or tap after tap within a channel.
+  [[nodiscard]] bool inner_first() const {
+    return row == 1 && (kernel_w == 1 || tap_w == inner) && (kernel_h == 1 || tap_h == kernel_w * inner);
+  }
+  [[nodiscard]] bool taps_first() const {
+    return row == taps() && (kernel_w == 1 || tap_w == 1) && (kernel_h == 1 || tap_h == kernel_w);
+  }
 };
 
 // Writes the matrix to `to` (matrix.bytes() bytes); columns [first_panel, last_panel) of panels only.

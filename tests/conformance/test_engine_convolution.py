@@ -1,0 +1,251 @@
+"""The engine's convolutions against eager PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine_harness
+from engine_harness import INPUT, Step
+
+pytestmark = pytest.mark.skipif(
+    engine_harness.library() is None, reason="the target wb_engine_harness is not built"
+)
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A convolution: sizes and attributes; padding is top, bottom, left, right."""
+
+    batch: int
+    size: Pair
+    cin: int
+    cout: int
+    kernel: Pair
+    stride: Pair = (1, 1)
+    dilation: Pair = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    groups: int = 1
+    output_padding: Pair = (0, 0)
+
+    def tensors(self, *, transposed: bool = False) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Image, weight [cout, cin / groups, kh, kw] and bias."""
+        generator = torch.Generator().manual_seed(hash(self) % 2**31)
+        x = torch.randn(self.batch, self.cin, *self.size, generator=generator)
+        weight = torch.randn(self.cout, self.cin // self.groups, *self.kernel, generator=generator)
+        del transposed
+        return x, weight, torch.randn(self.cout, generator=generator)
+
+    def padded(self, x: torch.Tensor) -> torch.Tensor:
+        """With the padding written out; negative padding cuts."""
+        top, bottom, left, right = self.padding
+        return torch.nn.functional.pad(x, (left, right, top, bottom))
+
+    def expected(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+        """Of eager PyTorch, for the tensors as they are."""
+        return torch.nn.functional.conv2d(
+            self.padded(x), weight, bias, self.stride, dilation=self.dilation, groups=self.groups
+        )
+
+    def attributes(self, order: str) -> dict[str, object]:
+        """As the engine names them."""
+        kh, kw = self.kernel
+        inner = self.cin // self.groups
+        orders = {
+            "torch": (inner * kh * kw, kh * kw, kw, 1),
+            "xnnpack": (kh * kw * inner, 1, kw * inner, inner),
+            "outer_last": (1, self.cout, kw * inner * self.cout, inner * self.cout),
+            "columns_first": (inner * kh * kw, kh * kw, 1, kh),
+        }
+        top, bottom, left, right = self.padding
+        result: dict[str, object] = {
+            "window.kernel_h": kh,
+            "window.kernel_w": kw,
+            "window.stride_h": self.stride[0],
+            "window.stride_w": self.stride[1],
+            "window.dilation_h": self.dilation[0],
+            "window.dilation_w": self.dilation[1],
+            "window.pad_top": top,
+            "window.pad_bottom": bottom,
+            "window.pad_left": left,
+            "window.pad_right": right,
+            "groups": self.groups,
+            "output_padding_h": self.output_padding[0],
+            "output_padding_w": self.output_padding[1],
+        }
+        for name, value in zip(("cout", "cin", "h", "w"), orders[order], strict=True):
+            result[f"weight_order.{name}"] = value
+        return result
+
+
+def stored(weight: torch.Tensor, order: str) -> torch.Tensor:
+    """The weight's elements in that order."""
+    dims = {
+        "torch": (0, 1, 2, 3),
+        "xnnpack": (0, 2, 3, 1),
+        "outer_last": (2, 3, 1, 0),
+        "columns_first": (0, 1, 3, 2),
+    }[order]
+    return weight.permute(dims).contiguous()
+
+
+def convolve(
+    case: Case,
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    shape: torch.Size,
+    *,
+    op: str = "Convolution",
+    order: str = "torch",
+    constants: tuple[int, ...] = (1, 2),
+    post: tuple[Step, ...] = (),
+    post_inputs: tuple[torch.Tensor, ...] = (),
+) -> torch.Tensor:
+    """By the engine, with images [n, c, h, w] here and [n, h, w, c] there."""
+    n, c, h, w = shape
+    result = engine_harness.run(
+        op,
+        [x.permute(0, 2, 3, 1).contiguous(), stored(weight, order), bias],
+        [((n, h, w, c), torch.float32)],
+        case.attributes(order),
+        constants=constants,
+        post=post,
+        post_inputs=[t.permute(0, 2, 3, 1).contiguous() if t.dim() == 4 else t for t in post_inputs],
+    )[0]
+    assert result is not None
+    return result.permute(0, 3, 1, 2)
+
+
+def assert_near(
+    case: Case, found: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor
+) -> None:
+    """Within 1e-5 of what the sizes of the products add up to, which leaves room for Winograd's transforms."""
+    exact = case.expected(x.double(), weight.double(), bias.double())
+    scale = case.expected(x.double().abs(), weight.double().abs(), bias.double().abs())
+    assert found.shape == exact.shape
+    if found.numel() == 0:
+        return
+    limit = 1e-5 * scale.amax().item() + 1e-30
+    assert (found.double() - exact).abs().max().item() <= limit
+
+
+CHANNELS = st.sampled_from([1, 2, 3, 4, 7, 8, 16, 17, 24, 32, 33, 48])
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn, kinds: tuple[str, ...] = ("plain", "plain", "grouped", "depthwise", "multiplied")
+) -> Case:
+    """Any geometry that PyTorch accepts."""
+    kind = draw(st.sampled_from(kinds))
+    kernel = (draw(st.integers(1, 7)), draw(st.integers(1, 7)))
+    if draw(st.booleans()):
+        side = draw(st.sampled_from([1, 3, 3, 5]))
+        kernel = (side, side)
+    stride = draw(st.sampled_from([(1, 1), (1, 1), (2, 2), (1, 2), (3, 1), (2, 3)]))
+    dilation = draw(st.sampled_from([(1, 1), (1, 1), (1, 1), (2, 2), (1, 3), (2, 1)]))
+    padding = tuple(draw(st.integers(-2, 3)) for _ in range(4))
+    least = [dilation[i] * (kernel[i] - 1) + 1 - padding[2 * i] - padding[2 * i + 1] for i in range(2)]
+    size = tuple(
+        max(
+            least[i],
+            1,
+            -padding[2 * i] + 1,
+            -padding[2 * i + 1] + 1,
+            -padding[2 * i] - padding[2 * i + 1] + 1,
+        )
+        + draw(st.integers(0, 18))
+        for i in range(2)
+    )
+    cin, cout, groups = draw(CHANNELS), draw(CHANNELS), 1
+    if kind == "grouped":
+        groups = draw(st.sampled_from([2, 3, 4]))
+        cin, cout = cin * groups, cout * groups
+    elif kind == "depthwise":
+        cout = groups = cin
+    elif kind == "multiplied":
+        groups = cin
+        cout = cin * draw(st.sampled_from([2, 3]))
+    return Case(
+        batch=draw(st.sampled_from([0, 1, 1, 1, 2])),
+        size=(size[0], size[1]),
+        cin=cin,
+        cout=cout,
+        kernel=kernel,
+        stride=stride,
+        dilation=dilation,
+        padding=(padding[0], padding[1], padding[2], padding[3]),
+        groups=groups,
+    )
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    case=cases(),
+    order=st.sampled_from(["torch", "xnnpack", "outer_last", "columns_first"]),
+    constant=st.booleans(),
+    half=st.booleans(),
+    bias=st.booleans(),
+)
+def test_convolutions_agree_for_any_geometry(
+    case: Case, order: str, constant: bool, half: bool, bias: bool
+) -> None:
+    x, weight, vector = case.tensors()
+    if constant and half:
+        weight, vector = weight.half(), vector.half()
+    if not bias:
+        vector = torch.zeros_like(vector)
+    shape = case.expected(x, weight.float(), vector.float()).shape
+    found = convolve(
+        case, x, weight, vector if bias else None, shape, order=order, constants=(1, 2) if constant else ()
+    )
+    assert_near(case, found, x, weight.float(), vector.float())
+
+
+NETWORK_LAYERS = [
+    Case(1, (30, 30), 3, 64, (7, 7), (2, 2), padding=(3, 3, 3, 3)),
+    Case(1, (49, 10), 1, 64, (10, 4), (2, 2), padding=(5, 5, 1, 1)),
+    Case(1, (28, 28), 64, 64, (3, 3), padding=(1, 1, 1, 1)),
+    Case(2, (14, 14), 128, 96, (3, 3), padding=(1, 1, 1, 1)),
+    Case(1, (7, 7), 256, 256, (3, 3), padding=(1, 1, 1, 1)),
+    Case(1, (28, 28), 64, 128, (3, 3), (2, 2), padding=(1, 1, 1, 1)),
+    Case(1, (28, 28), 64, 128, (1, 1), (2, 2)),
+    Case(1, (28, 28), 144, 144, (3, 3), padding=(1, 1, 1, 1), groups=144),
+    Case(1, (28, 28), 144, 144, (3, 3), (2, 2), padding=(0, 1, 0, 1), groups=144),
+    Case(1, (14, 14), 240, 240, (5, 5), padding=(2, 2, 2, 2), groups=240),
+    Case(1, (14, 14), 240, 240, (5, 5), (2, 2), padding=(2, 2, 2, 2), groups=240),
+    Case(1, (1, 200), 40, 80, (1, 5), padding=(0, 0, 4, 0)),
+    Case(1, (14, 14), 128, 128, (3, 3), padding=(1, 1, 1, 1), groups=32),
+    Case(1, (57, 57), 32, 32, (3, 3), padding=(1, 1, 1, 1)),
+]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("case", NETWORK_LAYERS, ids=str)
+def test_layers_of_networks_agree_with_their_epilogues(case: Case, threads: int) -> None:
+    x, weight, bias = case.tensors()
+    expected = case.expected(x, weight, bias)
+    residual = torch.randn(expected.shape)
+    engine_harness.set_threads(threads)
+    plain = convolve(case, x, weight, bias, expected.shape)
+    assert_near(case, plain, x, weight, bias)
+    clamped = convolve(case, x, weight, bias, expected.shape, post=(Step("Clamp", (0,), a=0.0, b=6.0),))
+    torch.testing.assert_close(clamped, plain.clamp(0, 6), rtol=0, atol=0)
+    steps = (Step("Add", (0, INPUT)), Step("Clamp", (1,), a=0.0, b=float("inf")), Step("Sigmoid", (2,)))
+    found = convolve(case, x, weight, bias, expected.shape, post=steps, post_inputs=(residual,))
+    torch.testing.assert_close(found, torch.sigmoid((plain + residual).relu()), rtol=1e-5, atol=1e-5)
+    engine_harness.set_threads(1)
+
+
+def test_a_constant_image_is_kept() -> None:
+    case = Case(1, (5, 6), 3, 4, (3, 3))
+    x, weight, bias = case.tensors()
+    found = convolve(case, x.half(), weight, bias, case.expected(x, weight, bias).shape, constants=(0, 1))
+    assert_near(case, found, x.half().float(), weight, bias)
