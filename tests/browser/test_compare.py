@@ -24,6 +24,39 @@ def test_row_selects_its_nodes(lab: Lab) -> None:
     )
 
 
+def test_row_that_is_drawn_anew_while_it_is_pressed_is_chosen(lab: Lab) -> None:
+    """Another size, another selection or another metric draw the rows between press and release."""
+    view = lab.show(SUBJECTS["compare"])
+    rows = view.get_by_role("grid", name="Rows of the comparison").locator("tr[data-row]")
+    lab.kernel.run("shown = lowered('onet_static')\nshown.selection.clear()")
+    disturbances = {
+        "another size": "(root) => { root.querySelector('.wb-frame').style.height = '680px'; }",
+        "another selection": None,
+        "another metric": "(root) => root.wbView.fill()",
+    }
+    for name, disturb in disturbances.items():
+        row = rows.filter(has_text="softmax")
+        row.scroll_into_view_if_needed()
+        box = row.bounding_box()
+        assert box is not None
+        lab.page.mouse.move(box["x"] + 60, box["y"] + box["height"] / 2)
+        lab.page.mouse.down()
+        if disturb is None:
+            lab.kernel.run("shown.selection.set(shown.edge.table.handles.explode().dropna())")
+            selected = rows.and_(lab.page.locator("[aria-selected=true]"))
+            lab.until(lambda: selected.count() > 5, "the other selection is not shown")  # noqa: B023
+        else:
+            view.evaluate(disturb)
+        lab.frames(3)
+        lab.page.mouse.up()
+        lab.kernel.until(
+            "sorted(shown.selection.handles) == sorted(shown.edge.table.set_index('node').handles['_softmax'])",
+        )
+        assert row.get_attribute("aria-selected") == "true", name
+        lab.kernel.run("shown.selection.clear()")
+        lab.until(lambda: row.get_attribute("aria-selected") == "false", "still selected")  # noqa: B023
+
+
 def test_statuses_filter_the_rows(lab: Lab) -> None:
     view = lab.show(SUBJECTS["compare"])
     rows = view.get_by_role("grid", name="Rows of the comparison")

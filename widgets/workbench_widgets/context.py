@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import secrets
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -207,7 +208,7 @@ class Context:
         return About(
             view=view,
             title=self._title(),
-            family=f"{id(self.selection):x}",
+            family=_family(self.selection),
             stages=[self._entry(name) for name in self.stages],
             stage=self.shown,
             methods=methods,
@@ -288,6 +289,17 @@ class Context:
             close = getattr(state, "close", None)
             if close is not None:
                 close()
+
+
+_families: WeakKeyDictionary[Selection, str] = WeakKeyDictionary()
+
+
+def _family(selection: Selection) -> str:
+    """A name for a selection on the page, which outlives it: an address would be given to another one."""
+    known = _families.get(selection)
+    if known is None:
+        known = _families[selection] = secrets.token_hex(8)
+    return known
 
 
 _details: WeakKeyDictionary[Stage, str] = WeakKeyDictionary()

@@ -11,6 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench.errors import WorkbenchError
+from workbench.selection import Selection
 from workbench_widgets.context import EVERYTHING, STAGES, Context
 
 DELEGATING = wb.Recipe(partitioner="workbench.backends.demo:AddMulPartitionerDemo")
@@ -103,6 +104,18 @@ def test_comparison_is_about_its_first_side(lowering: wb.Lowering) -> None:
 def test_other_objects_have_no_view(subject: Any) -> None:
     with pytest.raises(WorkbenchError, match="no view of this object"):
         Context(subject)
+
+
+def test_family_of_a_selection_that_is_gone_is_not_given_again() -> None:
+    """Pages keep what they know of a family, and Python gives the same address to the next object."""
+    families, addresses = set(), set()
+    for _ in range(50):
+        selection = Selection()
+        families.add(_family(selection))
+        addresses.add(id(selection))
+        del selection
+    assert len(families) == 50
+    assert len(addresses) < 50, "no address was used again: the test shows nothing"
 
 
 def test_family_is_the_same_for_lowerings_of_one_capture(lowering: wb.Lowering) -> None:

@@ -2,6 +2,7 @@
 import type { Host } from "./host.ts";
 import { LiveHost, type Model } from "./live.ts";
 import { showError } from "./errors.ts";
+import { watchPresses } from "./press.ts";
 
 export interface Mounted {
   destroy(): void;
@@ -31,7 +32,7 @@ async function show(mount: Mount, model: Model, el: HTMLElement): Promise<() => 
   const size = () => el.style.setProperty("--wb-height", `${Number(model.get("height"))}px`);
   size();
   model.on("change:height", size);
-  const release = keepKeys(el);
+  const releases = [keepKeys(el), watchPresses(el)];
   let mounted: Mounted | null = null;
   try {
     mounted = await mount(host, el);
@@ -40,7 +41,7 @@ async function show(mount: Mount, model: Model, el: HTMLElement): Promise<() => 
     showError(el, error);
   }
   return () => {
-    release();
+    for (const release of releases) release();
     model.off("change:height", size);
     mounted?.destroy();
     host.destroy();

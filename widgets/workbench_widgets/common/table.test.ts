@@ -142,6 +142,78 @@ describe("the mouse", () => {
   });
 });
 
+describe("a row that is pressed", () => {
+  const pointer = (target: EventTarget, type: string, x = 10, y = 10) =>
+    target.dispatchEvent(
+      new PointerEvent(type, { bubbles: true, button: 0, clientX: x, clientY: y }),
+    );
+  const later = () => new Promise((resolve) => setTimeout(resolve));
+
+  it("stays the same element when the rows are drawn anew, with the same cells", async () => {
+    make();
+    const [before, cell] = [lines()[1]!, lines()[1]!.firstElementChild];
+    table.select([0, 1]);
+    await frame();
+    expect(lines()[1]).toBe(before);
+    expect(before.firstElementChild).toBe(cell);
+    expect(before.getAttribute("aria-selected")).toBe("true");
+    heading("Time").querySelector("button")!.click();
+    expect(lines()[3]).toBe(before);
+  });
+
+  it("is chosen where the browser tells of no click, as its cell was drawn anew", async () => {
+    make();
+    pointer(lines()[2]!.firstElementChild!, "pointerdown");
+    table.update({ rows: 3 });
+    pointer(window, "pointerup", 11);
+    await later();
+    expect(picked).toHaveBeenCalledExactlyOnceWith(2, false);
+  });
+
+  it("is chosen once where the browser tells of one", async () => {
+    make();
+    const cell = lines()[2]!.firstElementChild!;
+    pointer(cell, "pointerdown");
+    pointer(cell, "pointerup");
+    cell.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    await later();
+    expect(picked).toHaveBeenCalledExactlyOnceWith(2, false);
+  });
+
+  it("is not chosen by a drag, by a control in it, or when it is gone", async () => {
+    make({ columns: [{ name: "a", title: "A", text: () => "", cell: () => {
+      const button = document.createElement("button");
+      button.addEventListener("click", (event) => event.stopPropagation());
+      return button;
+    } }] });
+    pointer(lines()[2]!, "pointerdown");
+    pointer(window, "pointerup", 90);
+    await later();
+    const button = lines()[1]!.querySelector("button")!;
+    pointer(button, "pointerdown");
+    pointer(button, "pointerup");
+    button.click();
+    await later();
+    pointer(lines()[3]!, "pointerdown");
+    table.update({ rows: 2 });
+    pointer(window, "pointerup");
+    await later();
+    expect(picked).not.toHaveBeenCalled();
+  });
+
+  it("keeps the rows where they are until it is released", async () => {
+    make({ rows: 1000 });
+    const scroll = table.el.querySelector<HTMLElement>(".wb-table-scroll")!;
+    pointer(lines()[2]!, "pointerdown");
+    table.select([800]);
+    expect(scroll.scrollTop).toBe(0);
+    pointer(window, "pointerup");
+    await later();
+    table.select([800]);
+    expect(scroll.scrollTop).toBeGreaterThan(0);
+  });
+});
+
 describe("rows", () => {
   it("exist only where they are visible", () => {
     make({ rows: 50_000 });

@@ -1,6 +1,7 @@
 // A table of any length: only the visible rows exist. Sorting, filtering, keyboard, and a selection that a view
 // links with its picture.
 import { h, throttled } from "./dom.ts";
+import { put } from "./press.ts";
 
 export interface TableColumn {
   readonly name: string;
@@ -42,6 +43,9 @@ export interface TableSort {
 }
 
 const OVERSCAN = 6;
+const ENDS = ["pointerup", "pointercancel"] as const;
+/** Pixels from which on a press is a drag. */
+const DRAG = 4;
 
 export class Table {
   readonly el: HTMLElement;
@@ -59,6 +63,12 @@ export class Table {
   private readonly status: HTMLElement;
   private readonly draw = throttled(() => this.paint());
   private readonly observer: ResizeObserver;
+  /** The lines that stand in the document, by row: a line stays the same element as long as its row is shown. */
+  private readonly lines = new Map<number, HTMLTableRowElement>();
+  private readonly above = gap();
+  private readonly below = gap();
+  /** The row that is pressed, until its click. */
+  private pressed = -1;
 
   constructor(options: TableOptions) {
     this.options = options;
@@ -85,7 +95,9 @@ export class Table {
     });
     const filter = options.filter === false ? null : h("div.wb-table-filter", {}, field, this.status);
     this.el = h("div.wb-table", {}, filter, this.scroll);
-    this.body.addEventListener("click", (event) => this.click(event));
+    this.body.addEventListener("pointerdown", (event) => this.press(event));
+    this.body.addEventListener("click", (event) => this.rowOf(event) >= 0 && (this.pressed = -1), true);
+    this.body.addEventListener("click", (event) => this.choose(this.rowOf(event), event));
     this.body.addEventListener("dblclick", (event) => {
       const row = this.rowOf(event);
       if (row >= 0) this.options.onOpen?.(row);
@@ -100,6 +112,8 @@ export class Table {
   update(changes: Partial<TableOptions>): void {
     this.options = { ...this.options, ...changes };
     if (changes.columns) this.headings();
+    // What a cell's controls do may be meant for another row now, also where they look the same.
+    for (const line of this.lines.values()) for (const cell of line.cells) cell.replaceChildren();
     this.arrange();
   }
 
@@ -107,24 +121,14 @@ export class Table {
   select(rows: Iterable<number>, reveal = true): void {
     this.selected = new Set(rows);
     const places = [...this.selected].map((row) => this.places.get(row) ?? -1).filter((at) => at >= 0);
-    if (reveal && places.length) this.show(Math.min(...places));
+    // Not under a finger: what is pressed would be another row when it is released.
+    if (reveal && places.length && this.pressed < 0) this.show(Math.min(...places));
     this.draw();
   }
 
   /** Shows other numbers in the same rows: lines stay where they are, also under the pointer. */
   refresh(): void {
-    const { columns } = this.options;
-    for (const line of this.body.querySelectorAll<HTMLTableRowElement>("tr[data-row]")) {
-      const row = Number(line.dataset.row);
-      columns.forEach((column, index) => {
-        const cell = line.cells[index];
-        if (!cell) return;
-        const text = column.text(row);
-        cell.title = column.hint?.(row) ?? text;
-        if (column.cell) cell.replaceChildren(column.cell(row));
-        else if (cell.textContent !== text) cell.textContent = text;
-      });
-    }
+    for (const [row, line] of this.lines) this.write(line, row);
   }
 
   /** The rows as they are shown: sorted and filtered. */
@@ -157,7 +161,8 @@ export class Table {
   }
 
   private headings(): void {
-    this.head.replaceChildren(
+    put(
+      this.head,
       ...this.options.columns.map((column) => {
         const sorted = this.sort?.column === column.name ? this.sort : null;
         const arrow = sorted ? (sorted.descending ? " ▾" : " ▴") : "";
@@ -217,41 +222,77 @@ export class Table {
   }
 
   private paint(): void {
-    const { columns } = this.options;
     const first = Math.max(0, Math.floor(this.scroll.scrollTop / this.height) - OVERSCAN);
     const room = Math.ceil((this.scroll.clientHeight || 400) / this.height) + 2 * OVERSCAN;
     const last = Math.min(this.order.length, first + room);
-    const gap = (rows: number) =>
-      h("tr", { "aria-hidden": true }, h("td", { colspan: columns.length, style: `height:${rows * this.height}px;padding:0;border:0` }));
-    const lines = this.order.slice(first, last).map((row, index) => this.line(row, first + index));
-    this.body.replaceChildren(
-      ...(first > 0 ? [gap(first)] : []),
-      ...lines,
-      ...(last < this.order.length ? [gap(this.order.length - last)] : []),
-    );
+    const shown = this.order.slice(first, last);
+    const kept = new Set(shown);
+    for (const [row, line] of this.lines) {
+      if (kept.has(row)) continue;
+      line.remove();
+      this.lines.delete(row);
+    }
+    const lines = shown.map((row, index) => this.line(row, first + index));
+    const gaps = [this.leave(this.above, first), this.leave(this.below, this.order.length - last)];
+    arrange(this.body, [...(first > 0 ? [gaps[0]!] : []), ...lines, ...(last < this.order.length ? [gaps[1]!] : [])]);
+  }
+
+  private leave(gap: HTMLTableRowElement, rows: number): HTMLTableRowElement {
+    const cell = gap.cells[0]!;
+    cell.colSpan = this.options.columns.length;
+    cell.style.height = `${rows * this.height}px`;
+    return gap;
   }
 
   private line(row: number, place: number): HTMLTableRowElement {
-    const cells = this.options.columns.map((column) => {
-      const text = column.text(row);
-      return h(
-        column.numeric ? "td.wb-number" : "td",
-        { title: column.hint?.(row) ?? text },
-        column.cell ? column.cell(row) : text,
-      );
-    });
-    const line = h(
-      "tr",
-      { "data-row": row, "aria-rowindex": place + 2, "aria-selected": String(this.selected.has(row)) },
-      ...cells,
-    );
+    let line = this.lines.get(row);
+    if (!line) this.lines.set(row, (line = h("tr", { "data-row": row })));
+    this.write(line, row);
+    line.setAttribute("aria-rowindex", String(place + 2));
+    line.setAttribute("aria-selected", String(this.selected.has(row)));
     const node = this.options.tree?.(row);
-    if (node) {
-      line.setAttribute("aria-level", String(node.level));
-      if (node.expanded !== null) line.setAttribute("aria-expanded", String(node.expanded));
-    }
-    if (place === this.cursor) line.classList.add("wb-cursor");
+    mark(line, "aria-level", node ? node.level : null);
+    mark(line, "aria-expanded", node?.expanded ?? null);
+    line.classList.toggle("wb-cursor", place === this.cursor);
     return line;
+  }
+
+  /** Writes the cells of a line. What is as it was stays the same element: it may be about to be clicked. */
+  private write(line: HTMLTableRowElement, row: number): void {
+    const { columns } = this.options;
+    while (line.cells.length > columns.length) line.lastElementChild!.remove();
+    columns.forEach((column, index) => {
+      const cell = line.cells[index] ?? line.appendChild(h("td"));
+      const text = column.text(row);
+      cell.classList.toggle("wb-number", column.numeric ?? false);
+      cell.title = column.hint?.(row) ?? text;
+      const made = column.cell?.(row) ?? text;
+      const now = cell.firstChild;
+      if (typeof made === "string") {
+        if (now?.nodeType !== Node.TEXT_NODE || cell.textContent !== made) cell.textContent = made;
+      } else if (!now?.isEqualNode(made)) {
+        cell.replaceChildren(made);
+      }
+    });
+  }
+
+  /**
+   * Remembers what was pressed until the click that the release brings is through. None comes where the rows moved or
+   * were drawn anew meanwhile: then it is the pressed row that is meant.
+   */
+  private press(press: PointerEvent): void {
+    if (press.button !== 0) return;
+    this.pressed = this.rowOf(press);
+    const up = (release: PointerEvent) => {
+      for (const name of ENDS) window.removeEventListener(name, up, true);
+      const still = Math.hypot(release.clientX - press.clientX, release.clientY - press.clientY) < DRAG;
+      setTimeout(() => {
+        const row = this.pressed;
+        this.pressed = -1;
+        if (release.type === "pointerup" && still) this.choose(row, release);
+      });
+    };
+    for (const name of ENDS) window.addEventListener(name, up, true);
   }
 
   private rowOf(event: MouseEvent): number {
@@ -259,9 +300,8 @@ export class Table {
     return line ? Number(line.dataset.row) : -1;
   }
 
-  private click(event: MouseEvent): void {
-    const row = this.rowOf(event);
-    if (row < 0) return;
+  private choose(row: number, event: MouseEvent): void {
+    if (!this.places.has(row)) return;
     this.grid.focus({ preventScroll: true });
     this.cursor = this.places.get(row) ?? -1;
     this.options.onPick?.(row, event.shiftKey || event.ctrlKey || event.metaKey);
@@ -301,5 +341,28 @@ export class Table {
     const room = this.scroll.clientHeight - 28; // below the headings
     if (top < this.scroll.scrollTop) this.scroll.scrollTop = top;
     else if (top + this.height > this.scroll.scrollTop + room) this.scroll.scrollTop = top + this.height - room;
+  }
+}
+
+function gap(): HTMLTableRowElement {
+  return h("tr", { "aria-hidden": true }, h("td", { style: "padding:0;border:0" }));
+}
+
+function mark(element: Element, name: string, value: number | boolean | null): void {
+  if (value === null) element.removeAttribute(name);
+  else element.setAttribute(name, String(value));
+}
+
+/**
+ * Makes these the children of an element, in this order, and leaves alone what already stands right: an element that
+ * is taken out between press and release, even for a moment, is not clicked.
+ */
+function arrange(parent: Element, children: readonly Element[]): void {
+  const wanted = new Set(children);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  let at = parent.firstElementChild;
+  for (const child of children) {
+    if (child === at) at = at.nextElementSibling;
+    else parent.insertBefore(child, at);
   }
 }

@@ -50,12 +50,13 @@ export function select(
 }
 
 export function setOptions(element: HTMLSelectElement, options: readonly Option[], value: string): void {
-  element.replaceChildren(
-    ...options.map((option) =>
-      h("option", { value: option.value, selected: option.value === value }, option.text),
-    ),
-  );
-  element.value = value;
+  const same = (option: Option, at: number) =>
+    element.options[at]?.value === option.value && element.options[at]?.text === option.text;
+  // A list that is open closes when its entries are replaced.
+  if (element.options.length !== options.length || !options.every(same)) {
+    element.replaceChildren(...options.map((option) => h("option", { value: option.value }, option.text)));
+  }
+  if (element.value !== value) element.value = value;
 }
 
 /** A labelled group of controls. */

@@ -5,6 +5,7 @@ import { copyText, saveFile } from "../common/clipboard.ts";
 import { h } from "../common/dom.ts";
 import { clearError, showError } from "../common/errors.ts";
 import { matches } from "../common/host.ts";
+import { put } from "../common/press.ts";
 import { HandleIndex } from "../common/selection.ts";
 import { makeSplit, type Mode, type Split } from "../common/split.ts";
 import { Table } from "../common/table.ts";
@@ -182,10 +183,11 @@ export class Compare {
       this.metric,
     );
     const focused = this.totals.contains(document.activeElement);
-    this.totals.replaceChildren(totals(doc, (side) => void this.load(side)));
+    put(this.totals, totals(doc, (side) => void this.load(side)));
     if (focused)
       this.totals.querySelector<HTMLElement>("input:checked")?.focus({ preventScroll: true });
-    this.chips.replaceChildren(
+    put(
+      this.chips,
       ...kinds(doc).map((kind) =>
         toggle(
           `${kind.title} ${kind.rows}`,

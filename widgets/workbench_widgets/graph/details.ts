@@ -6,6 +6,7 @@ import { h } from "../common/dom.ts";
 import { errorBox } from "../common/errors.ts";
 import { bytes, count } from "../common/format.ts";
 import type { Host } from "../common/host.ts";
+import { put } from "../common/press.ts";
 import { facts } from "../common/tooltip.ts";
 import type { Adjacency } from "./highlight.ts";
 import { shortOperator } from "./labels.ts";
@@ -42,7 +43,8 @@ export class Details {
 
   nothing(): void {
     this.turn++;
-    this.el.replaceChildren(
+    put(
+      this.el,
       h(
         "p.wb-muted",
         {},
@@ -74,7 +76,8 @@ export class Details {
         (sum, node) => sum + (wanted(document.kind.get(node)) ? document.bytes[node]! : 0),
         0,
       );
-    this.el.replaceChildren(
+    put(
+      this.el,
       heading(title),
       facts([
         ...entries,
@@ -116,7 +119,8 @@ export class Details {
       ...document.handles.subarray(document.handle_start[node]!, document.handle_start[node + 1]!),
     ];
     const more = h("div", {}, this.neighbours(model, adjacency, node));
-    this.el.replaceChildren(
+    put(
+      this.el,
       heading(document.name.get(node)),
       facts([
         ["operator", mono(document.op.get(node))],
@@ -154,10 +158,10 @@ export class Details {
       .then(
         (known) => {
           if (turn !== this.turn) return;
-          more.replaceChildren();
-          rest.replaceChildren(...this.rest(known));
+          put(more);
+          put(rest, ...this.rest(known));
         },
-        (error: unknown) => turn === this.turn && rest.replaceChildren(errorBox(error)),
+        (error: unknown) => turn === this.turn && put(rest, errorBox(error)),
       );
   }
 

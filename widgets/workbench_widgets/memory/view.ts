@@ -7,6 +7,7 @@ import { h, on } from "../common/dom.ts";
 import { clearError, showError } from "../common/errors.ts";
 import { bytes, count } from "../common/format.ts";
 import { matches, type Host } from "../common/host.ts";
+import { put } from "../common/press.ts";
 import { widget, type Mounted } from "../common/render.ts";
 import { Table } from "../common/table.ts";
 import { facts, makeTooltip, type Tooltip } from "../common/tooltip.ts";
@@ -264,7 +265,7 @@ class MemoryView implements MemoryHandle {
     if (arena) parts.push(summary(arena, document));
     parts.push(peakList(document, rows, peak, selected, (row, extend) => this.pick(row, extend)));
     const top = this.side.scrollTop;
-    this.side.replaceChildren(...parts.filter((part) => part !== null));
+    put(this.side, ...parts.filter((part) => part !== null));
     this.side.scrollTop = top;
   }
 

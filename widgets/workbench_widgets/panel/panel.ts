@@ -5,6 +5,7 @@ import { saveFile } from "../common/clipboard.ts";
 import { h, on, unique } from "../common/dom.ts";
 import { clearError, showError } from "../common/errors.ts";
 import { matches } from "../common/host.ts";
+import { put } from "../common/press.ts";
 import { button, select, spacer, toggle } from "../common/toolbar.ts";
 import { differences, relowered } from "./notes.ts";
 import { recipeButton, type RecipeButton } from "./recipe.ts";
@@ -347,7 +348,8 @@ export class Panel {
 
   private tell(text: string): void {
     this.note.hidden = false;
-    this.note.replaceChildren(
+    put(
+      this.note,
       h("span", {}, text),
       button("×", "Close", () => (this.note.hidden = true)),
     );

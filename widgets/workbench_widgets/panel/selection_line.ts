@@ -4,6 +4,7 @@ import type { Host } from "../common/host.ts";
 import { copyText } from "../common/clipboard.ts";
 import { h } from "../common/dom.ts";
 import { shorten } from "../common/format.ts";
+import { put } from "../common/press.ts";
 import { HandleIndex } from "../common/selection.ts";
 import { button } from "../common/toolbar.ts";
 
@@ -75,19 +76,20 @@ export function makeSelectionLine(host: Host, stage: string, python: string): Se
     const picked = host.selection.get();
     clear.hidden = !picked.handles.length && picked.node === null;
     if (!picked.handles.length && picked.node === null) {
-      text.replaceChildren(
+      put(
+        text,
         h("span.wb-muted", {}, "Nothing selected: choose a node, tensor, instruction or row"),
       );
       return;
     }
     // The graph may be on its way from a kernel that is busy: until then what is known stands here.
     const patience = setTimeout(() => {
-      if (mine === turn) text.replaceChildren(h("strong", {}, nameOf(picked)));
+      if (mine === turn) put(text, h("strong", {}, nameOf(picked)));
     }, PATIENCE_MS);
     const found = await lookUp(host, current, picked);
     clearTimeout(patience);
     if (mine !== turn) return;
-    text.replaceChildren(...(found ? parts(found) : plain(picked)));
+    put(text, ...(found ? parts(found) : plain(picked)));
   };
   const ends = [host.selection.subscribe(() => void show()), host.onChange(() => void show())];
   void show();

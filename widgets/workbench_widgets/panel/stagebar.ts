@@ -2,6 +2,7 @@
 import type { Stage } from "../contract.ts";
 import { h } from "../common/dom.ts";
 import { seconds } from "../common/format.ts";
+import { put } from "../common/press.ts";
 
 export interface StageBar {
   readonly el: HTMLElement;
@@ -62,7 +63,8 @@ export function makeStageBar(
     const focused = el.contains(document.activeElement);
     known = next;
     tabs.clear();
-    el.replaceChildren(
+    put(
+      el,
       ...next.map((stage) => {
         const tab = makeTab(stage, panelId, changed.get(stage.name), () => go(stage.name, false));
         tabs.set(stage.name, tab);

@@ -2,6 +2,7 @@
 // and the answer in full.
 import { h } from "../common/dom.ts";
 import { count } from "../common/format.ts";
+import { put } from "../common/press.ts";
 import type { StringColumn } from "../common/unpack.ts";
 import { setOptions } from "../common/toolbar.ts";
 import { ACTIONS, type Action, type PartitionEditor } from "./editor.ts";
@@ -135,24 +136,25 @@ export class EditPane {
 
   private updateAnswer(): void {
     const { shown } = this.editor;
-    this.answer.replaceChildren();
-    this.answer.className = "wb-partition-answer";
-    if (!shown) return;
-    const { answer, kind, request } = shown;
-    this.answer.classList.add(answer.legal ? "wb-legal" : "wb-illegal");
+    const look = !shown ? "" : shown.answer.legal ? " wb-legal" : " wb-illegal";
+    this.answer.className = `wb-partition-answer${look}`;
+    put(this.answer, ...(shown ? this.answered(shown) : []));
+  }
+
+  private answered({ answer, kind, request }: NonNullable<PartitionEditor["shown"]>): HTMLElement[] {
     const head = answer.legal ? (kind === "made" ? "Done" : "Would") : (kind === "refused" ? "Refused" : "Not legal");
-    this.answer.append(h("div", {}, h("strong", {}, `${answer.legal ? "✓" : "✗"} ${head}: `), answer.text));
+    const parts: HTMLElement[] = [h("div", {}, h("strong", {}, `${answer.legal ? "✓" : "✗"} ${head}: `), answer.text)];
     if (answer.legal) {
-      this.answer.append(h("div", {}, costChange(answer.cost_before, answer.cost_after)));
-      this.answer.append(...this.followers(answer.changed, answer.why));
-      if (answer.unchecked) this.answer.append(h("div", {}, `⚠ ${answer.unchecked}`));
+      parts.push(h("div", {}, costChange(answer.cost_before, answer.cost_after)));
+      parts.push(...this.followers(answer.changed, answer.why));
+      if (answer.unchecked) parts.push(h("div", {}, `⚠ ${answer.unchecked}`));
     } else {
-      this.answer.append(h("div", {}, withoutPath(answer.message)));
-      if (answer.path.length) this.answer.append(h("div.wb-partition-path", {}, ...this.chain(answer.path)));
-      if (answer.hint) this.answer.append(h("div", {}, `What to do: ${answer.hint}`));
+      parts.push(h("div", {}, withoutPath(answer.message)));
+      if (answer.path.length) parts.push(h("div.wb-partition-path", {}, ...this.chain(answer.path)));
+      if (answer.hint) parts.push(h("div", {}, `What to do: ${answer.hint}`));
       const { suggestion } = answer;
       if (suggestion) {
-        this.answer.append(
+        parts.push(
           h("button.wb-button", {
             type: "button", title: "Make the nearest legal form of this edit",
             onclick: () => void this.editor.apply({ ...request, rows: suggestion.rows, handles: [], module: null }),
@@ -160,7 +162,8 @@ export class EditPane {
         );
       }
     }
-    if (answer.missing.length) this.answer.append(h("div", {}, `Not there: ${answer.missing.join(", ")}`));
+    if (answer.missing.length) parts.push(h("div", {}, `Not there: ${answer.missing.join(", ")}`));
+    return parts;
   }
 
   /** What changes without being asked for. */

@@ -4,6 +4,7 @@ import { copyText } from "../common/clipboard.ts";
 import { h } from "../common/dom.ts";
 import { bytes, count } from "../common/format.ts";
 import { hatchCss, swatch } from "../common/palette.ts";
+import { put } from "../common/press.ts";
 import { Table } from "../common/table.ts";
 import { NONE, type PartitionEditor } from "./editor.ts";
 import { difference, measured, withoutPath } from "./words.ts";
@@ -160,7 +161,8 @@ export function historyList(editor: PartitionEditor, events: ListEvents): List {
         action("Copy JSON", "The recipe with these edits", true, () => copy("json", "JSON")),
       );
       code.textContent = state.python;
-      el.replaceChildren(
+      put(
+        el,
         bar,
         entries.length ? h("ol", {}, ...entries) : h("p.wb-muted", {}, "No edits by hand yet."),
         ...(state.python ? [code] : []),

@@ -2,6 +2,7 @@
 import { h, on, throttled } from "../common/dom.ts";
 import { bytes as showBytes } from "../common/format.ts";
 import { hatchPattern, type Hatch } from "../common/palette.ts";
+import { put } from "../common/press.ts";
 import { readTheme, watchTheme, type Theme } from "../common/theme.ts";
 import { nodeOf, pathTo } from "./tree.ts";
 import { cellAt, layOut, neighbor, type Cell, type TreeNode } from "./treemap.ts";
@@ -214,7 +215,8 @@ export class TreeMap {
 
   private path(): void {
     const steps = this.at ? pathTo(this.at) : [];
-    this.crumbs.replaceChildren(
+    put(
+      this.crumbs,
       ...steps.flatMap((node, at) => {
         const last = at === steps.length - 1;
         const text = at ? node.name : "file";

@@ -3,6 +3,7 @@ import type { Picked, ProgramDocument, ProgramMethodDocument } from "../contract
 import { h } from "../common/dom.ts";
 import { count } from "../common/format.ts";
 import type { Host } from "../common/host.ts";
+import { put } from "../common/press.ts";
 import type { HandleIndex } from "../common/selection.ts";
 import { Table } from "../common/table.ts";
 import { Inside } from "./inside.ts";
@@ -169,7 +170,8 @@ export class Tables {
       event.preventDefault();
       event.stopPropagation();
     };
-    this.tabs.replaceChildren(
+    put(
+      this.tabs,
       ...NAMES.map((name) =>
         h(
           "button.wb-button",

@@ -6,6 +6,7 @@ import { h, on } from "../common/dom.ts";
 import { clearError, showError } from "../common/errors.ts";
 import { bytes, count } from "../common/format.ts";
 import { matches, type Host } from "../common/host.ts";
+import { put } from "../common/press.ts";
 import { widget, type Mounted } from "../common/render.ts";
 import { HandleIndex } from "../common/selection.ts";
 import { makeSplit, type Split } from "../common/split.ts";
@@ -254,7 +255,8 @@ class ProgramView implements ProgramHandle {
     this.details.hidden = !node;
     if (!node || !document || !code || !index) return;
     const users = node.row >= 0 ? index.rows.find(index.parts.handles(node.row)) : [];
-    this.details.replaceChildren(
+    put(
+      this.details,
       ...partDetails(
         document,
         code,
