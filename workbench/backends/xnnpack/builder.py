@@ -105,12 +105,20 @@ class Builder:
         return dtype
 
     def call(
-        self, kind: str, inputs: Sequence[Value | None], shape: Sequence[int], free: Any = (), **fields: Any
+        self,
+        kind: str,
+        inputs: Sequence[Value | None],
+        shape: Sequence[int],
+        free: Any = (),
+        *,
+        dtype: torch.dtype | None = None,
+        **fields: Any,
     ) -> Value:
-        """Add a call for the current operator."""
+        """Add a call for the current operator; the result has the first input's element type or `dtype`."""
         assert self._current is not None
         given = next(value for value in inputs if value is not None)
-        return self.graph.add(kind, inputs, Value(shape, given.dtype, free=free), (self._current,), **fields)
+        result = Value(shape, dtype or given.dtype, free=free)
+        return self.graph.add(kind, inputs, result, (self._current,), **fields)
 
     def like(self, kind: str, inputs: Sequence[Value], node: Node, **fields: Any) -> Value:
         """Add a call whose result has the sizes of a node's."""

@@ -58,7 +58,7 @@ KINDS: dict[str, Kind] = {
     **dict.fromkeys(
         (
             "Sigmoid", "Floor", "SquareRoot", "Ceiling", "Hardswish", "Negate", "Square", "Abs",
-            "ReciprocalSquareRoot", "Log", "Gelu", "Tanh", "Exp", "Sin", "Cos", "Copy",
+            "ReciprocalSquareRoot", "Log", "Gelu", "Tanh", "Exp", "Sin", "Cos", "Copy", "Convert",
         ),
         _UNARY,
     ),

@@ -66,6 +66,10 @@ class Convolution(Config):
         sizes, free = sizes_of(node.meta["val"])
         shape = _with_height(sizes) if one_dimensional else sizes
         kind, filter_, fields = _call(node, weight)
+        if kind == "ConvTranspose2d":
+            # The library has no transposed convolution of halves with weights in halves.
+            filter_ = filter_.float()
+            bias = None if bias is None else builder.constant(builder.tensor(node.args[2]).float())  # type: ignore[arg-type]
         inputs = [value, builder.constant(filter_), bias]
         result = builder.call(kind, inputs, shape, _moved(free) if one_dimensional else free, **fields)
         if one_dimensional:

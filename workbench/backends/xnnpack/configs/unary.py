@@ -30,10 +30,9 @@ class Plain(Config):
         builder.define(node, builder.like(self.kind, [builder.value(node.args[0])], node))
 
 
-def _plain(name: str, kind: str, target: Any, dtypes: tuple[torch.dtype, ...] | None = None) -> Config:
-    fields: dict[str, Any] = {"kind": kind, "targets": (target,), "__doc__": f"`{name}`."}
-    if dtypes is not None:
-        fields["dtypes"] = dtypes
+def _plain(name: str, kind: str, target: Any, *, whole: bool = False) -> Config:
+    kept = (target,) if whole else ()
+    fields = {"kind": kind, "targets": (target,), "whole": kept, "__doc__": f"`{name.lower()}`."}
     made: Config = type(name, (Plain,), fields)()
     return made
 
@@ -147,22 +146,33 @@ class Reciprocal(Config):
         builder.define(node, builder.like("Divide", [builder.value(1.0), builder.value(node.args[0])], node))
 
 
-class Nothing(Config):
-    """Copies that change neither type nor values: inside of a delegate they are nothing."""
+class Copy(Config):
+    """Copies: nothing inside of a delegate, where the type stays, and else a conversion between floats."""
 
     targets = (aten.clone.default, aten._to_copy.default, aten.alias_copy.default, CLONE, TO_COPY)
 
-    def check(self, node: Node, context: Context) -> WhyNot | None:
-        """No conversions of types."""
-        source: Any = node.args[0]
-        before, after = source.meta["val"].dtype, node.meta["val"].dtype
-        if before != after:
-            return WhyNot(node, f"it converts {before} to {after}", "both types were the same")
-        return None
+    def build(self, node: Node, builder: Builder) -> None:
+        """The same value, or one call; an output gets its dim order when it is written."""
+        value = builder.value(node.args[0])
+        dtype = builder.result_dtype
+        if value.data is not None:
+            value = builder.constant(value.data.to(dtype))
+        elif value.dtype != dtype:
+            value = builder.call("Convert", [value], value.shape, value.free, dtype=dtype)
+        builder.define(node, value)
+
+
+class Silu(Config):
+    """`silu`, kept whole: x times sigmoid(x)."""
+
+    targets = (aten.silu.default,)
+    whole = (aten.silu.default,)
 
     def build(self, node: Node, builder: Builder) -> None:
-        """The same value; an output gets its dim order when it is written."""
-        builder.define(node, builder.value(node.args[0]))
+        """Two calls."""
+        value = builder.value(node.args[0])
+        gate = builder.like("Sigmoid", [value], node)
+        builder.define(node, builder.like("Multiply", [value, gate], node))
 
 
 CONFIGS: tuple[Config, ...] = (
@@ -171,7 +181,7 @@ CONFIGS: tuple[Config, ...] = (
     _plain("Cos", "Cos", aten.cos.default),
     _plain("Exp", "Exp", aten.exp.default),
     _plain("Floor", "Floor", aten.floor.default),
-    _plain("Hardswish", "Hardswish", aten.hardswish.default),
+    _plain("Hardswish", "Hardswish", aten.hardswish.default, whole=True),
     _plain("Log", "Log", aten.log.default),
     _plain("Neg", "Negate", aten.neg.default),
     _plain("Rsqrt", "ReciprocalSquareRoot", aten.rsqrt.default),
@@ -186,5 +196,6 @@ CONFIGS: tuple[Config, ...] = (
     Clamp(),
     Power(),
     Reciprocal(),
-    Nothing(),
+    Copy(),
+    Silu(),
 )
