@@ -16,6 +16,7 @@ Epilogue::Epilogue(const RunContext& context) {
   if (context.post_count == 0) return;
   const Shape& shape = context.operands.outputs[0].shape;
   columns_ = shape.rank == 0 ? 1 : shape.sizes[shape.rank - 1];
+  rows_ = columns_ == 0 ? 0 : shape.numel() / columns_;
   input_count_ = static_cast<int>(context.operands.post_input_count);
   const float* scalars[StepProgram::kMaxInputs] = {};
   for (int k = 0; k < input_count_; ++k) {

@@ -31,6 +31,8 @@ class Epilogue {
   // Does the steps that are left in place on a tile whose first element is at (row, col) of the output.
   void apply(float* tile, std::int64_t ld, std::int64_t row, std::int64_t rows, std::int64_t col,
              std::int64_t cols) const;
+  // On the whole output.
+  void apply_all(float* out) const { apply(out, columns_, 0, rows_, 0, columns_); }
 
  private:
   enum class Kind : std::uint8_t { Full, Vector, Scalar };
@@ -38,7 +40,7 @@ class Epilogue {
                    std::int64_t cols) const;
 
   StepProgram program_;
-  std::int64_t columns_ = 1;
+  std::int64_t columns_ = 1, rows_ = 0;
   int input_count_ = 0;
   bool splats_ = false;
   Kind kinds_[StepProgram::kMaxInputs];

@@ -60,6 +60,15 @@ inline constexpr __mmask16 kAll = 0xffff;
 #endif
 }
 
+// 0, 1, 2, ...
+[[gnu::always_inline]] inline Ints lane_numbers() {
+  Ints numbers{};
+  for (int i = 0; i < kFloats; ++i) numbers[i] = i;
+  return numbers;
+}
+// The first n lanes of a, the others of b.
+[[gnu::always_inline]] inline Floats first_lanes(Floats a, Floats b, int n) { return lane_numbers() < n ? a : b; }
+
 [[gnu::always_inline]] inline Ints bits_of(Floats x) { return (Ints)x; }
 [[gnu::always_inline]] inline Floats from_bits(Ints x) { return (Floats)x; }
 

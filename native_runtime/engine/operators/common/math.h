@@ -38,6 +38,23 @@ struct Exponent {
   return scale_by_power(small_expm1(e.r) + 1.0F, e.n);
 }
 
+// The same for x <= 0, or NaN; results below 2e-38 may be 0.
+[[gnu::always_inline]] inline Floats exp_negative(Floats x) {
+  constexpr float kMagic = 12582912.0F;
+  const Floats t = at_least(x, -87.5F);
+  const Floats shifted = fma(t, splat(kLog2e), splat(kMagic));
+  const Floats n = shifted - kMagic;
+  const Floats r = fma(n, splat(-kLn2Low), fma(n, splat(-kLn2High), t));
+  const Floats p = small_expm1(r) + 1.0F;
+#if defined(WB_ISA_avx512)
+  return (Floats)_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-87.5F), _CMP_NLT_UQ), (__m512)p,
+                                        (__m512)n);
+#else
+  const Floats result = p * from_bits((bits_of(shifted) + 127) << 23);
+  return x < -86.9F ? Floats{} : result;
+#endif
+}
+
 [[gnu::always_inline]] inline Floats expm1(Floats x) {
   const Exponent e = split_exponent(x, -20.0F);
   const Floats half = scale_by_power(splat(0.5F), e.n);
