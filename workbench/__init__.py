@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.backends import PreprocessResult as PreprocessResult
     from workbench.backends import to_backend as to_backend
     from workbench.backends.cpu import CpuPartitioner as CpuPartitioner
+    from workbench.backends.xnnpack import XnnpackPartitioner as XnnpackPartitioner
     from workbench.compare import Comparison as Comparison
     from workbench.compare import compare as compare
     from workbench.component import Component as Component
@@ -74,6 +75,7 @@ _HOME = {
     "Run": "run",
     "Selection": "selection",
     "WorkbenchError": "errors",
+    "XnnpackPartitioner": "backends.xnnpack",
     "compare": "compare",
     "export": "export",
     "lower": "lowering",

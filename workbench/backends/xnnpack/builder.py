@@ -25,6 +25,7 @@ __all__ = ["BACKEND_ID", "Builder", "build_graph"]
 
 BACKEND_ID = "XnnpackBackend"
 
+
 def build_graph(program: ExportedProgram, configs: Mapping[Any, Config]) -> Graph:
     """The calls that compute a partition.
 
@@ -70,7 +71,7 @@ class Builder:
         self.graph.remove_unread()
         return self.graph
 
-    # ---- what configs use -----------------------------------------------------------------------------------
+    # ---- what configs use ---------------------------------------------------------------------------------
 
     def value(self, node: Any) -> Value:
         """The value of an operand: of a node, or a constant made of a number."""
@@ -120,7 +121,7 @@ class Builder:
         result = Value(shape, dtype or given.dtype, free=free)
         return self.graph.add(kind, inputs, result, (self._current,), **fields)
 
-    def like(self, kind: str, inputs: Sequence[Value], node: Node, **fields: Any) -> Value:
+    def like(self, kind: str, inputs: Sequence[Value | None], node: Node, **fields: Any) -> Value:
         """Add a call whose result has the sizes of a node's."""
         sizes, free = sizes_of(node.meta["val"])
         return self.call(kind, inputs, sizes, free, **fields)
@@ -149,7 +150,7 @@ class Builder:
         """Say what a node's value is."""
         self._values[node] = value
 
-    # ---- the walk -------------------------------------------------------------------------------------------
+    # ---- the walk -----------------------------------------------------------------------------------------
 
     def _operator(self, node: Node) -> None:
         if node in self._values:

@@ -1,4 +1,4 @@
-"""What there is to know about each kind of call: its table, its inputs, what it does to layouts and clamps."""
+"""What there is to know about each kind of call: its table, its inputs, layouts, clamps."""
 
 from __future__ import annotations
 

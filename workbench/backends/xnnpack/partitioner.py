@@ -78,7 +78,7 @@ class XnnpackPartitioner(CapabilityPartitioner):
         self._context = None
         if self._verbose:
             for reason in result.reasons:
-                print(reason)  # noqa: T201
+                print(reason)
         return result
 
     def supports(self, node: Node, program: ExportedProgram) -> Supported | WhyNot:

@@ -25,7 +25,9 @@ __all__ = ["CONSTANT_ALIGNMENT", "NONE", "Constants", "serialize"]
 NONE = 0xFFFFFFFF  # "no value" where a field names one
 CONSTANT_ALIGNMENT = 16
 _IN_NAMED_DATA = 0xFFFFFFFFFFFFFFFF
-_HEADER = struct.Struct("<4x4sHIIIQ")  # magic, its size, flatbuffer's offset and size, constants' offset, size
+_HEADER = struct.Struct(
+    "<4x4sHIIIQ"
+)  # magic, its size, flatbuffer's offset and size, constants' offset, size
 _HEADER_SIZE = 32
 _INPUT, _OUTPUT = 1, 2
 _DATA_TYPES = {

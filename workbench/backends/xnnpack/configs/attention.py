@@ -8,7 +8,7 @@ rows that are all masked, with operators on booleans that XNNPACK does not have.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch.fx import Node
@@ -59,7 +59,9 @@ class Attention(Config):
             return WhyNot(node, f"its mask '{mask}' is computed at run time", "it were a constant")
         size = mask.meta["val"].numel() * mask.meta["val"].element_size()
         if context.stored(mask) is None and (not context.exported or size > _FOLDED):
-            return WhyNot(node, f"its mask '{mask}' of {size} bytes is not folded", "it were a stored constant")
+            return WhyNot(
+                node, f"its mask '{mask}' of {size} bytes is not folded", "it were a stored constant"
+            )
         found = context.tensor(mask)
         if not bool(_reach(found).any(-1).all()):
             return WhyNot(node, "its mask hides a whole row", "each query saw a key")

@@ -175,6 +175,13 @@ class Config(ABC):
         results = found if isinstance(found, (tuple, list)) else [found]
         named = [("its result", item) for item in results[: self.results]]
         named += [(f"'{source.name}'", source.meta.get("val")) for source in self.operands(node)]
+        for source in node.all_input_nodes:
+            if not isinstance(source.meta.get("val"), (torch.Tensor, tuple, list)):
+                return WhyNot(
+                    node,
+                    f"'{source.name}' is a number that is computed at run time, and a delegate is given tensors",
+                    "it were a constant (of a view: -1)",
+                )
         for name, item in named:
             if isinstance(item, (tuple, list)):
                 item = item[0]
@@ -239,7 +246,7 @@ def sizes_of(tensor: torch.Tensor) -> tuple[tuple[int, ...], frozenset[int]]:
     return tuple(sizes), frozenset(free)
 
 
-def _largest(size: torch.SymInt) -> int:
+def _largest(size: Any) -> int:
     upper = size.node.shape_env.bound_sympy(size.node.expr).upper
     if upper.is_Integer and upper < _UNBOUNDED:
         return int(upper)

@@ -117,7 +117,9 @@ def _alignable(node: Node) -> WhyNot | None:
         _, free = sizes_of(operand.meta["val"])
         if len(free) > 1:
             return WhyNot(
-                node, f"'{operand.name}' broadcasts with {len(free)} dynamic sizes", "at most one were dynamic"
+                node,
+                f"'{operand.name}' broadcasts with {len(free)} dynamic sizes",
+                "at most one were dynamic",
             )
     return None
 

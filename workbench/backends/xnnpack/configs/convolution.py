@@ -97,9 +97,7 @@ def _call(node: Node, weight: torch.Tensor) -> tuple[str, torch.Tensor, dict[str
     groups: Any = node.args[8]
     transposed = bool(node.args[6])
     neutral = (1, 0, 1, 0)
-    pairs = [
-        [n, *item] if len(item) == 1 else item for n, item in zip(neutral, _geometry(node), strict=True)
-    ]
+    pairs = [[n, *item] if len(item) == 1 else item for n, item in zip(neutral, _geometry(node), strict=True)]
     stride, padding, dilation, extra = pairs
     if transposed:
         inputs, outputs = weight.shape[0] // groups, weight.shape[1]

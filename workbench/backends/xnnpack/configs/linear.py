@@ -1,4 +1,4 @@
-"""Matrix products: with a constant weight a fully connected layer, of two computed tensors a batch product."""
+"""Matrix products: fully connected layers where a weight is constant, else batch products."""
 
 from __future__ import annotations
 

@@ -71,7 +71,9 @@ class LayerNorm(Config):
         sizes, free = sizes_of(value.meta["val"])
         axes: Any = node.args[1]
         if len(free) > 1 or any(len(sizes) - 1 - i in free for i in range(len(axes))):
-            return WhyNot(node, f"its input has the sizes {tuple(value.meta['val'].shape)}", "one were dynamic")
+            return WhyNot(
+                node, f"its input has the sizes {tuple(value.meta['val'].shape)}", "one were dynamic"
+            )
         return _reads_more(node)
 
     def build(self, node: Node, builder: Builder) -> None:

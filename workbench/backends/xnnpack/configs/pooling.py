@@ -58,7 +58,9 @@ class MaxPool(Config):
             return WhyNot(node, "its indices are used", "only its maxima were")
         value: Any = node.args[0]
         if argument(node, "ceil_mode", False) and {2, 3} & sizes_of(value.meta["val"])[1]:
-            return WhyNot(node, "it rounds a dynamic size up", "ceil_mode were False, or height and width known")
+            return WhyNot(
+                node, "it rounds a dynamic size up", "ceil_mode were False, or height and width known"
+            )
         return _check_window(node)
 
     def build(self, node: Node, builder: Builder) -> None:
@@ -129,7 +131,9 @@ class MaxOverAxis(Config):
             return WhyNot(node, "it runs over one element", "the size were larger")
         keep = argument(node, "keepdim", False)
         if not keep and len(sizes_of(found)[1]) > 1:
-            return WhyNot(node, "it drops a dimension of a tensor with several dynamic sizes", "keepdim were True")
+            return WhyNot(
+                node, "it drops a dimension of a tensor with several dynamic sizes", "keepdim were True"
+            )
         return None
 
     def build(self, node: Node, builder: Builder) -> None:
@@ -164,7 +168,9 @@ class Resize(Config):
         """The size may not change at run time; the library takes sizes below 2^24."""
         sizes, free = sizes_of(node.meta["val"])
         if {2, 3} & free:
-            return WhyNot(node, f"its size {tuple(node.meta['val'].shape[2:])} is dynamic", "it were constant")
+            return WhyNot(
+                node, f"its size {tuple(node.meta['val'].shape[2:])} is dynamic", "it were constant"
+            )
         value: Any = node.args[0]
         before = value.meta["val"].shape
         aligned = bool(argument(node, "align_corners", False))
@@ -175,7 +181,9 @@ class Resize(Config):
             for axis, factor in enumerate(factors):
                 if before[2 + axis] * factor != sizes[2 + axis]:
                     return WhyNot(
-                        node, f"its factor {factor} gives no whole size", "factor times size were the new size"
+                        node,
+                        f"its factor {factor} gives no whole size",
+                        "factor times size were the new size",
                     )
         return None
 
@@ -194,7 +202,7 @@ class Resize(Config):
         builder.define(node, result)
 
 
-def _window(kernel: Any, stride: Any, starts: Any, ends: Any, dilation: Any) -> dict[str, int]:
+def _window(kernel: Any, stride: Any, starts: Any, ends: Any, dilation: Any) -> dict[str, Any]:
     return {
         "padding_top": starts[0],
         "padding_right": ends[1],

@@ -67,7 +67,7 @@ def _axes(node: Node, rank: int) -> list[int]:
 
 
 def mean_over(value: Value, axes: list[int], builder: Builder) -> Value:
-    """The mean over neighbouring dimensions, which stay with size 1; of four dimensions, over the last two."""
+    """The mean over neighbouring dimensions, which stay with size 1."""
     shape = [1 if axis in axes else size for axis, size in enumerate(value.shape)]
     free = value.free - set(axes)
     if value.rank == 4 and axes == [2, 3]:

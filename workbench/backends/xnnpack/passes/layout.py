@@ -148,7 +148,9 @@ class _Rewriter:
             source = self._held[value, not nhwc]
             order = TO_NHWC if nhwc else TO_NCHW
             made = source.permuted(order)
-            origins = value.producer.origins if value.producer is not None else reader.origins if reader else ()
+            origins = (
+                value.producer.origins if value.producer is not None else reader.origins if reader else ()
+            )
             fields = {"num_dims": 4, "perm": list(order)}
             self._calls.append(Call(_TRANSPOSE, [source], made, fields, None, origins))
             self._held[value, nhwc] = made

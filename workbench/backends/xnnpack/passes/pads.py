@@ -22,7 +22,12 @@ def run(graph: Graph) -> int:
         if len(readers[value]) > 1 or value in results:
             continue
         before, after = pad.fields["pre_paddings"], pad.fields["post_paddings"]
-        for side, amount in (("top", before[2]), ("left", before[3]), ("bottom", after[2]), ("right", after[3])):
+        for side, amount in (
+            ("top", before[2]),
+            ("left", before[3]),
+            ("bottom", after[2]),
+            ("right", after[3]),
+        ):
             call.fields[f"padding_{side}"] += amount
         call.inputs[0] = pad.inputs[0]
         call.absorb(pad)

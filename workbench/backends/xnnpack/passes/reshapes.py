@@ -1,4 +1,4 @@
-"""Reshapes are merged, moved behind elementwise calls where they meet another, and dropped where they do nothing.
+"""Reshapes are merged, moved behind elementwise calls to where they meet, and dropped where they do nothing.
 
 A convolution over one dimension is one over two between reshapes; what is between two of them, an activation
 or a residual sum, is done in the shape of the convolution, so that a chain has a reshape at each end only.
@@ -25,7 +25,7 @@ def run(graph: Graph) -> int:
 
 
 def _sink(graph: Graph) -> None:
-    """Move reshapes from 4 to 3 dimensions that drop a size of 1 behind the elementwise calls that read them."""
+    """Move reshapes (N, C, 1, L) to (N, C, L) behind the elementwise calls that read them."""
     readers = graph.readers()
     results = set(graph.outputs)
     calls: list[Call] = []
