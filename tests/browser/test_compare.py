@@ -50,7 +50,7 @@ def test_row_that_is_drawn_anew_while_it_is_pressed_is_chosen(lab: Lab) -> None:
         lab.frames(3)
         lab.page.mouse.up()
         lab.kernel.until(
-            "sorted(shown.selection.handles) == sorted(shown.edge.table.set_index('node').handles['_softmax'])",
+            "set(shown.selection.handles) == set(shown.edge.table.set_index('node').handles['_softmax'])"
         )
         assert row.get_attribute("aria-selected") == "true", name
         lab.kernel.run("shown.selection.clear()")

@@ -12,7 +12,7 @@ import pytest
 import workbench as wb
 from workbench.errors import WorkbenchError
 from workbench.selection import Selection
-from workbench_widgets.context import EVERYTHING, STAGES, Context
+from workbench_widgets.context import EVERYTHING, STAGES, Context, _family
 
 DELEGATING = wb.Recipe(partitioner="workbench.backends.demo:AddMulPartitionerDemo")
 
