@@ -4,15 +4,28 @@
 
 #include "engine/infer/infer.h"
 #include "engine/names.h"
+#include "engine/passes/draft.h"
 #include "engine/verify.h"
 
 namespace wb::engine {
 namespace {
 
+// Checks the result as if it had come from a file: an error in a pass is an error that is told, not a crash.
+Error rewrite(const Reporter& report, Program& program, const Options& options) {
+  Draft draft(report, program.graph);
+  WB_TRY(run_passes(draft, options.fuse));
+  Error error = verify(report, program.graph);
+  if (error == Error::Ok) error = infer_bounds(report, program.graph);
+  if (error != Error::Ok) return report.fail(Error::Internal, "after the passes");
+  program.taps = std::move(draft.taps);
+  return Error::Ok;
+}
+
 Error build(BackendInitContext& context, Program& program, const Options& options) {
   const Reporter report{context.host};
   WB_TRY(verify(report, program.graph));
   WB_TRY(infer_bounds(report, program.graph));
+  WB_TRY(rewrite(report, program, options));
   ProgramSetup setup(context.host, &program, options.trial);
   return make_steps(context, program, setup);
 }

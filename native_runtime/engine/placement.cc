@@ -7,10 +7,6 @@
 namespace wb::engine {
 namespace {
 
-std::size_t bytes_of(const Value& value) {
-  return static_cast<std::size_t>(value.shape.numel()) * element_size(value.dtype);
-}
-
 Placement fixed_placement(const Value& value) {
   switch (value.kind) {
     case ValueKind::Input: return {.kind = Placement::Kind::Input, .external = value.external};

@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "engine/operator.h"
+#include "engine/passes/draft.h"
 #include "engine/report.h"
 
 namespace wb::engine {
@@ -55,6 +56,7 @@ class Program {
   std::vector<TensorView> views;
   std::vector<ValueId> view_values;  // per view
   std::vector<External> inputs, outputs;
+  std::vector<Tap> taps;
   std::byte* arena = nullptr;
   std::size_t arena_bytes = 0;
   Footprint footprint;

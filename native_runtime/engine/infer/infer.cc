@@ -44,8 +44,8 @@ Error check_post_inputs(const InferContext& context, std::span<const Shape* cons
     const Shape& shape = *post_inputs[i];
     const std::int64_t columns = out.rank == 0 ? 1 : out.sizes[out.rank - 1];
     const std::int64_t numel = shape.numel();
-    const bool vector = numel == columns && shape.rank > 0 && shape.sizes[shape.rank - 1] == columns;
-    if (shape == out || numel == 1 || vector) continue;
+    // All of the result, one row of it, or one element: what has so many elements stands in memory in its order.
+    if (broadcasts_to(shape, out) && (numel == 1 || numel == columns || numel == out.numel())) continue;
     return context.report.fail(Error::InvalidProgram,
                                "epilogue operand %zu: expected sizes %s, [%lld] or one element, found %s", i,
                                ShapeText(out).text, static_cast<long long>(columns), ShapeText(shape).text);

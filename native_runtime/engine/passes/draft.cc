@@ -1,0 +1,161 @@
+#include "engine/passes/draft.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace wb::engine {
+
+Permutation Permutation::identity(int rank) {
+  Permutation result;
+  result.rank = static_cast<std::uint8_t>(rank);
+  for (int d = 0; d < rank; ++d) result.at[d] = static_cast<std::uint8_t>(d);
+  return result;
+}
+
+Permutation Permutation::of(const Node& transpose, int rank) {
+  Permutation result = identity(rank);
+  for (int d = 0; d < rank; ++d) result.at[d] = transpose.attributes.permutation[d];
+  return result;
+}
+
+Permutation Permutation::inverse() const {
+  Permutation result = identity(rank);
+  for (int d = 0; d < rank; ++d) result.at[at[d]] = static_cast<std::uint8_t>(d);
+  return result;
+}
+
+Permutation Permutation::then(const Permutation& next) const {
+  Permutation result = next;
+  for (int d = 0; d < rank; ++d) result.at[d] = at[next.at[d]];
+  return result;
+}
+
+bool Permutation::is_identity() const { return *this == identity(rank); }
+
+Shape Permutation::apply(const Shape& shape) const {
+  Shape result = shape;
+  for (int d = 0; d < rank; ++d) result.sizes[d] = shape.sizes[at[d]];
+  return result;
+}
+
+std::uint8_t Permutation::apply_bits(std::uint8_t bits) const {
+  std::uint8_t result = 0;
+  for (int d = 0; d < rank; ++d) result = static_cast<std::uint8_t>(result | (bits >> at[d] & 1U) << d);
+  return result;
+}
+
+bool Permutation::operator==(const Permutation& other) const {
+  return rank == other.rank && std::equal(at, at + rank, other.at);
+}
+
+namespace {
+
+// The value of a source is what the last of its nodes gives; steps of a program may have sources of their own.
+std::vector<Tap> taps_of(const Graph& graph) {
+  std::vector<Tap> taps;
+  std::unordered_map<std::int32_t, std::uint32_t> last;
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const std::int32_t source : graph.nodes[n].sources) last[source] = n;
+  }
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    for (std::uint32_t k = 0; k < node.sources.size(); ++k) {
+      if (node.sources[k] < 0 || last[node.sources[k]] != n) continue;
+      const bool whole = k + 1 == node.sources.size();
+      const auto after = std::ranges::find_if(node.post, [&](const PointwiseStep& step) { return step.source > k; });
+      const auto count = static_cast<std::uint32_t>(after - node.post.begin());
+      if (!whole && (after == node.post.end() || (count == 0 && node.op == Op::Pointwise))) continue;
+      for (std::uint32_t i = 0; i < (whole ? node.outputs.size() : 1); ++i) {
+        if (node.outputs[i] == kNoValue) continue;
+        const Permutation order = Permutation::identity(graph.values[node.outputs[i]].shape.rank);
+        Tap tap{.source = node.sources[k], .output = i, .value = node.outputs[i]};
+        tap.post_count = whole ? Tap::kWhole : count;
+        tap.rank = order.rank;
+        std::copy_n(order.at, kMaxRank, tap.order);
+        taps.push_back(tap);
+      }
+    }
+  }
+  return taps;
+}
+
+}  // namespace
+
+Draft::Draft(const Reporter& report, Graph& graph) : graph(graph), report(report), taps(taps_of(graph)) { index(); }
+
+void Draft::index() {
+  nodes_ = graph.nodes.data();
+  producers_.assign(graph.values.size(), kNone);
+  readers_.assign(graph.values.size(), 0);
+  std::vector<std::uint32_t> reader(graph.values.size(), kNone);
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto read = [&](ValueId id) {
+      if (id == kNoValue || reader[id] == n) return;
+      reader[id] = n;
+      ++readers_[id];
+    };
+    for (const ValueId id : graph.nodes[n].inputs) read(id);
+    for (const ValueId id : graph.nodes[n].post_inputs) read(id);
+    for (const ValueId id : graph.nodes[n].outputs) {
+      if (id != kNoValue) producers_[id] = n;
+    }
+  }
+}
+
+ValueId Draft::add_value(const Shape& shape, ScalarType dtype, std::uint8_t dynamic) {
+  Value value;
+  value.shape = shape;
+  value.dtype = dtype;
+  value.dynamic = dynamic;
+  graph.values.push_back(value);
+  return static_cast<ValueId>(graph.values.size() - 1);
+}
+
+Node Draft::make_transpose(ValueId x, const Permutation& permutation, ValueId out) {
+  const Value from = value(x);
+  Node node;
+  node.op = Op::Transpose;
+  node.inputs = {x};
+  if (out == kNoValue) {
+    out = add_value(permutation.apply(from.shape), from.dtype, permutation.apply_bits(from.dynamic));
+  }
+  node.outputs = {out};
+  std::copy_n(permutation.at, kMaxRank, node.attributes.permutation);
+  return node;
+}
+
+void Draft::sweep() {
+  std::erase_if(graph.nodes, [](const Node& node) { return node.outputs.empty(); });
+}
+
+void Draft::move_taps(ValueId from, ValueId to, const Permutation& memory) {
+  for (Tap& tap : taps) {
+    if (tap.value != from) continue;
+    tap.value = to;
+    if (tap.rank != memory.rank) continue;
+    std::uint8_t order[kMaxRank];
+    std::copy_n(tap.order, kMaxRank, order);
+    for (int d = 0; d < tap.rank; ++d) tap.order[d] = order[memory.at[d]];
+  }
+}
+
+void Draft::shift_taps(ValueId out, ValueId between, std::uint32_t steps) {
+  for (Tap& tap : taps) {
+    if (tap.value == out && tap.post_count != Tap::kWhole) tap.post_count += steps;
+  }
+  for (Tap& tap : taps) {
+    if (tap.value != between) continue;
+    tap.value = out;
+    if (tap.post_count == Tap::kWhole) tap.post_count = steps;
+  }
+}
+
+void Draft::replace(ValueId from, ValueId to, const Permutation& memory) {
+  for (Node& node : graph.nodes) {
+    std::ranges::replace(node.inputs, from, to);
+    std::ranges::replace(node.post_inputs, from, to);
+  }
+  move_taps(from, to, memory);
+}
+
+}  // namespace wb::engine

@@ -1,0 +1,91 @@
+// A graph while passes rewrite it, and what has to be remembered of the graph that the front end gave.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/graph.h"
+#include "engine/report.h"
+
+namespace wb::engine {
+
+// Where the result of a front end's node is to be found: how a value that somebody asks for is read although the node
+// may have been fused, moved or laid out otherwise.
+struct Tap {
+  static constexpr std::uint32_t kWhole = 0xffffffffU;
+
+  std::int32_t source = -1;
+  std::uint32_t output = 0;  // of the source's node, which one
+  ValueId value = kNoValue;
+  std::uint32_t post_count = kWhole;  // steps of the program of the value's node that lead to it
+  // Dimension i in memory is dimension order[i] of the source's result.
+  std::uint8_t rank = 0;
+  std::uint8_t order[kMaxRank] = {};
+};
+
+// A permutation of dimensions: dimension i of the result is dimension at[i] of what is permuted.
+struct Permutation {
+  std::uint8_t rank = 0;
+  std::uint8_t at[kMaxRank] = {};
+
+  [[nodiscard]] static Permutation identity(int rank);
+  [[nodiscard]] static Permutation of(const Node& transpose, int rank);
+  [[nodiscard]] Permutation inverse() const;
+  // This one first, then `next`.
+  [[nodiscard]] Permutation then(const Permutation& next) const;
+  [[nodiscard]] bool is_identity() const;
+  [[nodiscard]] Shape apply(const Shape& shape) const;
+  [[nodiscard]] std::uint8_t apply_bits(std::uint8_t bits) const;
+  bool operator==(const Permutation& other) const;
+};
+
+class Draft {
+ public:
+  Draft(const Reporter& report, Graph& graph);
+
+  Graph& graph;
+  const Reporter& report;
+  std::vector<Tap> taps;
+
+  [[nodiscard]] Value& value(ValueId id) { return graph.values[id]; }
+  [[nodiscard]] const Value& value(ValueId id) const { return graph.values[id]; }
+
+  // Who writes and reads values; counted anew by index(). A node that reads a value twice counts once.
+  void index();
+  [[nodiscard]] Node* producer(ValueId id) const { return producers_[id] == kNone ? nullptr : nodes_ + producers_[id]; }
+  [[nodiscard]] std::uint32_t producer_index(ValueId id) const { return producers_[id]; }
+  [[nodiscard]] std::uint32_t readers(ValueId id) const { return readers_[id]; }
+  static constexpr std::uint32_t kNone = 0xffffffffU;
+
+  ValueId add_value(const Shape& shape, ScalarType dtype, std::uint8_t dynamic);
+  // A node that permutes x as `permutation` says; `out` is made unless it is given.
+  Node make_transpose(ValueId x, const Permutation& permutation, ValueId out = kNoValue);
+  // Drops nodes without outputs (how passes mark what they took away).
+  void sweep();
+  // Everybody who reads `from` reads `to`; taps of `from` are found at `to`, whose memory holds the dimensions of
+  // `from` in the order that `memory` says.
+  void replace(ValueId from, ValueId to, const Permutation& memory);
+  void move_taps(ValueId from, ValueId to, const Permutation& memory);
+  // The node that wrote `between` (with so many steps) goes into the program of the one that writes `out`.
+  void shift_taps(ValueId out, ValueId between, std::uint32_t steps);
+
+ private:
+  std::vector<std::uint32_t> producers_, readers_;
+  Node* nodes_ = nullptr;
+};
+
+[[nodiscard]] inline std::size_t bytes_of(const Value& value) {
+  return static_cast<std::size_t>(value.shape.numel()) * element_size(value.dtype);
+}
+
+// The passes, in the order in which they run (passes.cc).
+// Programs of a front end that an operator takes no epilogue for become nodes.
+void split_programs(Draft& draft);
+void remove_dead_code(Draft& draft);
+void fuse_pointwise(Draft& draft);
+
+// All of them. `fuse` false: only what the graph needs to run at all.
+Error run_passes(Draft& draft, bool fuse);
+
+}  // namespace wb::engine

@@ -1,0 +1,15 @@
+#include "engine/passes/draft.h"
+
+namespace wb::engine {
+
+Error run_passes(Draft& draft, bool fuse) {
+  split_programs(draft);
+  if (fuse) {
+    remove_dead_code(draft);
+    fuse_pointwise(draft);
+  }
+  remove_dead_code(draft);
+  return Error::Ok;
+}
+
+}  // namespace wb::engine
