@@ -1,4 +1,4 @@
-"""One or more small models for each kind of operator that the XNNPACK configs take, and for what they refuse."""
+"""Small models for each kind of operator that the XNNPACK configs take."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from workbench import provenance
+from workbench.backends.blob import Blob
 from workbench.backends.named_data import NamedDataStoreOutput
 
 __all__ = [
@@ -106,6 +107,19 @@ class BackendDetails(ABC):
         Raises:
             PartitionError: The backend can't run the program.
         """
+
+    @staticmethod
+    def read_blob(data: memoryview) -> Blob | None:
+        """What is in a blob, for people to look at; None for a blob of another format.
+
+        Args:
+            data: The blob, of whatever backend, from a file that nobody vouches for.
+
+        Raises:
+            SerializationError: It has this backend's format, and is damaged.
+        """
+        del data
+        return None
 
     @classmethod
     def preprocess_multimethod(

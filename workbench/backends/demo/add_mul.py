@@ -9,8 +9,10 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from workbench.backends.base import BackendDetails, CompileSpec, PreprocessResult, Supported, WhyNot
+from workbench.backends.blob import Blob
 from workbench.backends.capability import CapabilityPartitioner
 from workbench.backends.demo.bytecode import Opcode, compile_program, max_rank_of, supports
+from workbench.backends.demo.read import read
 from workbench.backends.registry import register_backend
 
 __all__ = ["AddMulBackendDemo", "AddMulPartitionerDemo"]
@@ -29,6 +31,11 @@ class AddMulBackendDemo(BackendDetails):
 
     Compile spec `max_value`: the largest rank (default 4).
     """
+
+    @staticmethod
+    def read_blob(data: memoryview) -> Blob | None:
+        """The instruction list of a blob."""
+        return read(data)
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:

@@ -8,7 +8,9 @@ import torch
 from torch.export import ExportedProgram
 
 from workbench.backends.base import BackendDetails, CompileSpec, PreprocessResult
+from workbench.backends.blob import Blob
 from workbench.backends.demo.bytecode import Opcode, compile_program
+from workbench.backends.demo.read import read
 from workbench.backends.registry import register_backend
 
 __all__ = ["BackendWithCompilerDemo"]
@@ -28,6 +30,11 @@ class BackendWithCompilerDemo(BackendDetails):
 
     Compile spec `max_value`: the largest rank (default 4).
     """
+
+    @staticmethod
+    def read_blob(data: memoryview) -> Blob | None:
+        """The instruction list of a blob."""
+        return read(data)
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:

@@ -8,6 +8,7 @@ from typing import final
 from torch.export import ExportedProgram
 
 from workbench.backends.base import BackendDetails, CompileSpec, PreprocessResult
+from workbench.backends.blob import Blob
 from workbench.backends.debug import DEBUG_HANDLE_KEY, DelegateMappingBuilder
 from workbench.backends.named_data import NamedDataStore
 from workbench.backends.registry import register_backend
@@ -15,6 +16,7 @@ from workbench.backends.xnnpack.builder import BACKEND_ID, build_graph
 from workbench.backends.xnnpack.configs import ALL_CONFIGS, spec_of
 from workbench.backends.xnnpack.graph import Graph
 from workbench.backends.xnnpack.passes import run_passes
+from workbench.backends.xnnpack.read import read
 from workbench.backends.xnnpack.serialize import Constants, serialize
 
 __all__ = ["XnnpackBackend"]
@@ -35,6 +37,11 @@ class XnnpackBackend(BackendDetails):
         del compile_specs
         return _compile(edge_program, Constants())
 
+    @staticmethod
+    def read_blob(data: memoryview) -> Blob | None:
+        """The calls and values of a blob, ours or ExecuTorch's."""
+        return read(data)
+
     @classmethod
     def preprocess_multimethod(
         cls,
@@ -54,11 +61,11 @@ def _compile(program: ExportedProgram, constants: Constants) -> PreprocessResult
     graph = build_graph(program, spec_of(ALL_CONFIGS))
     run_passes(graph)
     handles = DelegateMappingBuilder()
-    for number, call in enumerate(graph.calls):
+    for number, call in enumerate(graph.calls, start=1):
         if any(node.meta.get(DEBUG_HANDLE_KEY) is not None for node in call.origins):
             handles.insert_delegate_mapping_entry(call.origins, identifier=number)
     store = NamedDataStore()
-    blob = serialize(graph, store, constants, range(len(graph.calls)))
+    blob = serialize(graph, store, constants, range(1, len(graph.calls) + 1))
     return PreprocessResult(
         blob, handles.get_delegate_mapping(), store.get_named_data_store_output(), _summary(graph)
     )

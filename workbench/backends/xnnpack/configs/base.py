@@ -179,7 +179,7 @@ class Config(ABC):
             if not isinstance(source.meta.get("val"), (torch.Tensor, tuple, list)):
                 return WhyNot(
                     node,
-                    f"'{source.name}' is a number that is computed at run time, and a delegate is given tensors",
+                    f"'{source.name}' is a number computed at run time, and a delegate is given tensors",
                     "it were a constant (of a view: -1)",
                 )
         for name, item in named:

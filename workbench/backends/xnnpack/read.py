@@ -6,9 +6,9 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from workbench.backends.blob import Blob, BlobStep, BlobValue, Section
 from workbench.errors import SerializationError
 from workbench.serialize.reading import Table, root_table
-from workbench_widgets.program.blobs import Blob, BlobStep, BlobValue, Section
 
 __all__ = ["read"]
 

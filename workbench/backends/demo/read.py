@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from workbench.backends.blob import Blob, BlobStep, BlobValue, Section
 from workbench.errors import SerializationError
-from workbench_widgets.program.blobs import Blob, BlobStep, BlobValue, Section
 
 __all__ = ["read"]
 
