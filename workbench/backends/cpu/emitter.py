@@ -188,6 +188,15 @@ class Emitter:
         self.add(ir.Op.Pointwise, inputs, [output], steps=[ir.Step(fn, operands, a, b)])
         return output
 
+    def truth(self, node: Any) -> int:
+        """An operand as booleans: whether its elements differ from 0."""
+        value = self.value(node, torch.bool)
+        dtype = self.graph.values[value].dtype
+        if dtype == torch.bool:
+            return value
+        zero = self.constant(torch.zeros((), dtype=dtype))
+        return self.pointwise(ir.Fn.Ne, [value, zero], self.temporary(torch.bool, self._dims[value]))
+
     def transposed(self, value: int, permutation: Sequence[int], output: int | None = None) -> int:
         """The value with its dimensions in another order."""
         order = tuple(permutation)

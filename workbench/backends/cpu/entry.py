@@ -34,6 +34,7 @@ __all__ = [
     "Context",
     "Entry",
     "Refusal",
+    "Samples",
     "Size",
     "no",
     "refusal",
@@ -197,7 +198,8 @@ class Entry:
         operands: Element types of single operands by name; the key "->" stands for the results.
         keep: The operators shall be kept whole, though decompositions exist.
         results: Which of several results can be read; None: all.
-        samples: Arguments for operators that the operator registry has no samples of.
+        samples: Arguments for operators that the operator registry has no samples of; for all targets, or
+            by target.
     """
 
     targets: tuple[OpOverload, ...]
@@ -207,7 +209,12 @@ class Entry:
     operands: Mapping[str, Dtypes] = field(default_factory=dict)
     keep: bool = False
     results: tuple[int, ...] | None = None
-    samples: Samples | None = None
+    samples: Samples | Mapping[OpOverload, Samples] | None = None
+
+    def samples_of(self, target: OpOverload) -> Iterator[tuple[Any, ...]]:
+        """Sample arguments of one of the targets, positional ones and, last, a dict of those by keyword."""
+        given = self.samples.get(target) if isinstance(self.samples, Mapping) else self.samples
+        return iter(()) if given is None else given()
 
 
 def refusal(entry: Entry, node: Node, context: Context) -> WhyNot | None:

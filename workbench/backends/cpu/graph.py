@@ -77,8 +77,8 @@ Fn = IntEnum(
     "Identity Abs Neg Ceil Floor Round Trunc Sign Square Sqrt Rsqrt Reciprocal Exp Expm1 Log Log1p Sin Cos "
     "Tan Asin Acos Atan Sinh Cosh Tanh Erf Sigmoid Silu HardSigmoid HardSwish Gelu GeluTanh Mish Softplus "
     "Elu LeakyRelu Clamp PowScalar AddScalar MulScalar ReverseSubScalar ReverseDivScalar LogicalNot IsNan "
-    "Add Sub Mul Div Maximum Minimum Pow SquaredDifference Prelu Copysign Atan2 Fmod Remainder AddScaled Eq Ne "
-    "Lt Le Gt Ge LogicalAnd LogicalOr LogicalXor Where",
+    "Add Sub Mul Div Maximum Minimum Pow SquaredDifference Prelu Copysign Atan2 Fmod Remainder AddScaled Eq "
+    "Ne Lt Le Gt Ge LogicalAnd LogicalOr LogicalXor Where",
     start=0,
 )
 

@@ -29,7 +29,7 @@ def _compare(fn: int) -> Emit:
 
 def _logic(fn: int) -> Emit:
     def emit(emitter: Emitter, call: Call) -> None:
-        operands = [emitter.value(item, torch.bool) for item in call.args.values()]
+        operands = [emitter.truth(item) for item in call.args.values()]
         emitter.pointwise(fn, operands, emitter.result(call))
 
     return emit
@@ -70,7 +70,9 @@ def _masked_samples() -> Iterator[tuple[Any, ...]]:
     yield torch.randn(2, 4, 5), torch.rand(4, 1) > 0.5, float("-inf")
 
 
-def _bool_samples(count: int) -> Any:
+def _bool_samples(fn: int) -> Any:
+    count = 1 if fn == Fn.LogicalNot else 2
+
     def samples() -> Iterator[tuple[Any, ...]]:
         for sizes in ((), (17,), (3, 33)):
             yield tuple(torch.rand(sizes) > 0.5 for _ in range(count))
@@ -87,9 +89,14 @@ _LOGIC: dict[OpOverload, int] = {
     aten.logical_and.default: Fn.LogicalAnd,
     aten.logical_or.default: Fn.LogicalOr,
     aten.logical_xor.default: Fn.LogicalXor,
+    aten.logical_not.default: Fn.LogicalNot,
+}
+# On booleans these are the same.
+_BITS: dict[OpOverload, int] = {
     aten.bitwise_and.Tensor: Fn.LogicalAnd,
     aten.bitwise_or.Tensor: Fn.LogicalOr,
     aten.bitwise_xor.Tensor: Fn.LogicalXor,
+    aten.bitwise_not.default: Fn.LogicalNot,
 }
 
 ENTRIES = [
@@ -102,20 +109,13 @@ ENTRIES = [
         )
         for name, fn in _COMPARE.items()
     ),
-    *(Entry((target,), _logic(fn), dtypes=BOOL, samples=_bool_samples(2)) for target, fn in _LOGIC.items()),
-    Entry(
-        (aten.logical_not.default, aten.bitwise_not.default),
-        _logic(Fn.LogicalNot),
-        dtypes=BOOL,
-        samples=_bool_samples(1),
+    *(
+        Entry((target,), _logic(fn), dtypes=ANY, operands={"->": BOOL}, samples=_bool_samples(fn))
+        for target, fn in _LOGIC.items()
     ),
+    *(Entry((target,), _logic(fn), dtypes=BOOL, samples=_bool_samples(fn)) for target, fn in _BITS.items()),
     Entry((aten.isnan.default,), _is_nan, operands={"->": BOOL}),
     Entry((aten.isinf.default,), _is_infinite, operands={"->": BOOL}),
     Entry((aten.where.self,), _where, dtypes=ANY, operands={"condition": BOOL}, samples=_where_samples),
-    Entry(
-        (aten.masked_fill.Scalar, aten.masked_fill.Tensor),
-        _masked_fill,
-        operands={"mask": BOOL},
-        samples=_masked_samples,
-    ),
+    Entry((aten.masked_fill.Scalar,), _masked_fill, operands={"mask": BOOL}, samples=_masked_samples),
 ]

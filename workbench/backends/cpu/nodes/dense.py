@@ -97,9 +97,19 @@ def _matmul_samples() -> Iterator[tuple[Any, ...]]:
     yield torch.randn(7, 3, 4), torch.randn(4, 2)
 
 
+def _batch_samples() -> Iterator[tuple[Any, ...]]:
+    yield torch.randn(2, 3, 5), torch.randn(2, 3, 4), torch.randn(2, 4, 5)
+    yield torch.randn(5), torch.randn(2, 3, 4), torch.randn(2, 4, 5), {"beta": 0.5, "alpha": 2}
+
+
 ENTRIES = [
     Entry((aten.linear.default,), _linear, _check_linear, keep=True, samples=_linear_samples),
     Entry((aten.mm.default, aten.bmm.default), _matmul),
     Entry((aten.matmul.default,), _matmul, _check_matmul, keep=True, samples=_matmul_samples),
-    Entry((aten.addmm.default, aten.baddbmm.default), _addmm, _check_addmm),
+    Entry(
+        (aten.addmm.default, aten.baddbmm.default),
+        _addmm,
+        _check_addmm,
+        samples={aten.baddbmm.default: _batch_samples},
+    ),
 ]

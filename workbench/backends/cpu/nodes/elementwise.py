@@ -266,6 +266,15 @@ def _prelu_samples() -> Iterator[tuple[Any, ...]]:
     yield torch.randn(6, 7), torch.rand(7)
 
 
+def _kernel_samples() -> Iterator[tuple[Any, ...]]:
+    yield torch.randn(2, 3, 4, 5), torch.rand(1, 3, 1, 1)
+
+
+def _glu_samples() -> Iterator[tuple[Any, ...]]:
+    yield torch.randn(2, 6, 5), 1
+    yield (torch.randn(3, 34),)
+
+
 _UNARY: dict[OpOverload, int] = {
     aten.abs.default: Fn.Abs,
     aten.neg.default: Fn.Neg,
@@ -329,7 +338,7 @@ ENTRIES = [
     Entry((aten.log2.default,), _scaled(None, Fn.Log, 1 / math.log(2))),
     Entry((aten.log10.default,), _scaled(None, Fn.Log, 1 / math.log(10))),
     Entry((aten.exp2.default,), _scaled(math.log(2), Fn.Exp, None), samples=_each()),
-    Entry((aten.glu.default,), _glu, _check_glu),
+    Entry((aten.glu.default,), _glu, _check_glu, samples=_glu_samples),
     Entry((aten.pow.Tensor_Scalar,), _pow_number),
     Entry((aten.pow.Tensor_Tensor,), _binary(Fn.Pow, _number_form(Fn.PowScalar))),
     Entry((aten.pow.Scalar,), _binary(Fn.Pow)),
@@ -356,5 +365,5 @@ ENTRIES = [
         samples=lambda: iter([(torch.randn(5), torch.randn(5))]),
     ),
     Entry((aten.prelu.default,), _prelu, keep=True, samples=_prelu_samples),
-    Entry((aten._prelu_kernel.default,), _prelu),
+    Entry((aten._prelu_kernel.default,), _prelu, samples=_kernel_samples),
 ]

@@ -98,8 +98,17 @@ def _max_samples() -> Iterator[tuple[Any, ...]]:
     yield torch.randn(4, 6, 7), [3, 3], [1, 1]
 
 
+def _line_samples() -> Iterator[tuple[Any, ...]]:
+    yield torch.randn(2, 5, 11), [3], [2], [1]
+    yield torch.randn(2, 5, 11), [4], [3], [2], True, False
+
+
 ENTRIES = [
     Entry((aten.max_pool2d_with_indices.default,), _max_pool, results=(0,), samples=_max_samples),
-    Entry((aten.avg_pool2d.default, aten.avg_pool1d.default), _avg_pool),
+    Entry(
+        (aten.avg_pool2d.default, aten.avg_pool1d.default),
+        _avg_pool,
+        samples={aten.avg_pool1d.default: _line_samples},
+    ),
     Entry((aten._adaptive_avg_pool2d.default,), _adaptive, _check_adaptive),
 ]

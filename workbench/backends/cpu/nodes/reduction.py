@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 
 from workbench.backends.cpu.emitter import Emitter
-from workbench.backends.cpu.entry import BOOL, FLOATS, Call, Emit, Entry, Refusal, Size, no
+from workbench.backends.cpu.entry import ANY, BOOL, FLOATS, Call, Emit, Entry, Refusal, Samples, Size, no
 from workbench.backends.cpu.graph import Fn, Op, ReduceFn
 
 __all__ = ["ENTRIES"]
@@ -33,7 +34,9 @@ def _mask(dimensions: Sequence[int]) -> int:
 
 def _reduce(emitter: Emitter, call: Call, fn: int, output: int, *, correction: float | None = None) -> None:
     """Reduce; a number has nothing to reduce but counts as one element."""
-    value = emitter.value(call["self"])
+    """Reduce; a number has nothing to reduce but counts as one element."""
+    truth = fn in (ReduceFn.ANY, ReduceFn.ALL)
+    value = emitter.truth(call["self"]) if truth else emitter.value(call["self"])
     dims = emitter.dims(value)
     keep = bool(call.args.get("keepdim", False))
     given: dict[str, Any] = {} if correction is None else {"correction": correction}
@@ -148,6 +151,27 @@ def _arg_samples() -> Iterator[tuple[Any, ...]]:
     yield (torch.randn(17),)
 
 
+def _whole() -> Iterator[tuple[Any, ...]]:
+    yield (torch.randn(3, 33),)
+    yield (torch.randn(()),)
+
+
+def _truths(targets: Sequence[OpOverload]) -> dict[OpOverload, Samples]:
+    def one() -> Iterator[tuple[Any, ...]]:
+        yield torch.rand(3, 33) > 0.01, 1
+        yield torch.rand(4, 5, 6) > 0.9, -2, True
+
+    def several() -> Iterator[tuple[Any, ...]]:
+        yield torch.rand(4, 5, 6) > 0.9, [0, 2]
+        yield torch.rand(4, 5) > 0.1, [1], True
+
+    def whole() -> Iterator[tuple[Any, ...]]:
+        yield (torch.rand(3, 33) > 0.5,)
+        yield (torch.zeros(2, 2) > 0,)
+
+    return dict(zip(targets, (one, several, whole), strict=True))
+
+
 _SIMPLE = {
     ReduceFn.SUM: (aten.sum.dim_IntList,),
     ReduceFn.MEAN: (aten.mean.dim, aten.mean.default),
@@ -161,11 +185,17 @@ _TRUTH = {
 }
 
 ENTRIES = [
-    *(Entry(targets, _plain(fn), _check_type) for fn, targets in _SIMPLE.items()),
-    *(Entry(targets, _plain(fn), _check_empty, dtypes=BOOL) for fn, targets in _TRUTH.items()),
-    Entry((aten.var.correction, aten.var.dim), _var, _check_empty),
+    *(
+        Entry(targets, _plain(fn), _check_type, samples={aten.mean.default: _whole})
+        for fn, targets in _SIMPLE.items()
+    ),
+    *(
+        Entry(targets, _plain(fn), _check_empty, dtypes=ANY, operands={"->": BOOL}, samples=_truths(targets))
+        for fn, targets in _TRUTH.items()
+    ),
+    Entry((aten.var.correction,), _var, _check_empty),
     Entry((aten.std.correction,), _std, _check_empty, samples=_samples()),
-    Entry((aten.var_mean.correction,), _var_mean, _check_empty),
+    Entry((aten.var_mean.correction,), _var_mean, _check_empty, samples=_samples()),
     Entry((aten.argmax.default,), _arg(True), _check_empty, operands={"->": _INT64}, samples=_arg_samples),
     Entry((aten.argmin.default,), _arg(False), _check_empty, operands={"->": _INT64}, samples=_arg_samples),
     Entry(

@@ -203,6 +203,26 @@ def _view_samples() -> Iterator[tuple[Any, ...]]:
     yield torch.randn(()), [1, 1]
 
 
+def _whole_samples() -> Iterator[tuple[Any, ...]]:
+    yield (torch.randn(2, 1, 3, 1),)
+    yield (torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last),)
+
+
+def _transpose_samples() -> Iterator[tuple[Any, ...]]:
+    yield torch.randn(2, 3, 4), 0, -1
+    yield torch.randn(17, 33), 0, 1
+
+
+def _matrix_samples() -> Iterator[tuple[Any, ...]]:
+    yield (torch.randn(17, 33),)
+    yield (torch.randn(5),)
+
+
+def _split_samples() -> Iterator[tuple[Any, ...]]:
+    yield torch.randn(2, 7, 3), 3, 1
+    yield torch.randn(6, 4), 2
+
+
 _VIEWS = (
     aten.view_copy.default,
     aten._reshape_copy.default,
@@ -219,15 +239,32 @@ _COPIES = (
 )
 
 ENTRIES = [
-    Entry(_VIEWS, _reshape, _check_reshape, dtypes=ANY, samples=None),
-    Entry((*_COPIES, CLONE), _copy, dtypes=ANY),
+    Entry(
+        _VIEWS,
+        _reshape,
+        _check_reshape,
+        dtypes=ANY,
+        samples={aten._reshape_copy.default: _view_samples, aten.squeeze_copy.default: _whole_samples},
+    ),
+    Entry((*_COPIES, CLONE), _copy, dtypes=ANY, samples=dict.fromkeys(_COPIES, _whole_samples)),
     Entry((aten.permute_copy.default,), _permute, dtypes=ANY),
-    Entry((aten.transpose_copy.int, aten.t_copy.default), _transpose, dtypes=ANY),
+    Entry(
+        (aten.transpose_copy.int, aten.t_copy.default),
+        _transpose,
+        dtypes=ANY,
+        samples={aten.transpose_copy.int: _transpose_samples, aten.t_copy.default: _matrix_samples},
+    ),
     Entry((aten.expand_copy.default,), _expand, _check_expand, dtypes=ANY),
     Entry((aten.repeat.default,), _repeat, _check_repeat, dtypes=ANY),
     Entry((aten.slice_copy.Tensor,), _slice, _check_slice, dtypes=ANY),
     Entry((aten.select_copy.int,), _select, _check_select, dtypes=ANY),
-    Entry((aten.split_copy.Tensor, aten.split_with_sizes_copy.default), _split, _check_split, dtypes=ANY),
+    Entry(
+        (aten.split_copy.Tensor, aten.split_with_sizes_copy.default),
+        _split,
+        _check_split,
+        dtypes=ANY,
+        samples={aten.split_copy.Tensor: _split_samples},
+    ),
     Entry((aten.unbind_copy.int,), _unbind, dtypes=ANY),
     Entry(
         (aten.pixel_shuffle.default,),
