@@ -126,7 +126,7 @@ def convolve(
 def assert_near(
     case: Case, found: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor
 ) -> None:
-    """Within 1e-5 of what the sizes of the products add up to, which leaves room for Winograd's transforms."""
+    """Within 1e-5 of what the sizes of the products add up to: room for Winograd's transforms."""
     exact = case.expected(x.double(), weight.double(), bias.double())
     scale = case.expected(x.double().abs(), weight.double().abs(), bias.double().abs())
     assert found.shape == exact.shape

@@ -1,15 +1,10 @@
 #include <iterator>
 #include <new>
 
-#include "engine/operators/convolution/method.h"
+#include "engine/operators/convolution/choose.h"
 
 namespace wb::engine::WB_ISA::dense {
 namespace {
-
-const Method* choose(const Geometry& g, bool /*constant*/) {
-  if (g.cin_group() == 1 && g.groups > 1) return &kDepthwiseMethod;
-  return &kProductMethod;
-}
 
 Error convolution_prepare(PrepareContext& context) {
   void* memory = context.setup.allocate(sizeof(Convolution));
@@ -20,7 +15,7 @@ Error convolution_prepare(PrepareContext& context) {
   convolution->g = geometry_of(context.node, operands);
   WB_TRY(constant_floats(context.setup, operands.inputs[0], &convolution->input));
   if (operands.input_count > 2) WB_TRY(constant_floats(context.setup, operands.inputs[2], &convolution->bias));
-  convolution->method = choose(convolution->g, operands.inputs[1].constant);
+  convolution->method = choose_method(convolution->g, operands.inputs[1].constant);
   return convolution->method->prepare(context, *convolution);
 }
 

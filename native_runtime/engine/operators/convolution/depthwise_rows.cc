@@ -25,18 +25,9 @@ struct Block {
 template <typename Body>
 [[gnu::always_inline]] inline void for_channels(std::int64_t channels, Body body) {
   std::int64_t c = 0;
-  for (; c + kWidth <= channels; c += kWidth) body(c, std::integral_constant<int, kWidth>{});
+  for (; c + kWidth <= channels; c += kWidth) body(c, Whole{});
   if (c < channels) body(c, static_cast<int>(channels - c));
 }
-
-[[gnu::always_inline]] inline Vector load_some(const float* p, std::integral_constant<int, kWidth> /*n*/) {
-  return simd::load(p);
-}
-[[gnu::always_inline]] inline Vector load_some(const float* p, int n) { return simd::load_first(p, n); }
-[[gnu::always_inline]] inline void store_some(float* p, Vector v, std::integral_constant<int, kWidth> /*n*/) {
-  simd::store(p, v);
-}
-[[gnu::always_inline]] inline void store_some(float* p, Vector v, int n) { simd::store_first(p, v, n); }
 
 [[gnu::always_inline]] inline Vector finished(const DepthwiseRow& row, Vector v) {
   if (!row.clamp) return v;

@@ -30,7 +30,7 @@ struct Convolution {
   std::int64_t block = 0;        // Winograd: tiles at a time
 };
 
-extern const Method kProductMethod, kDepthwiseMethod;
+extern const Method kProductMethod, kDepthwiseMethod, kWinograd2Method, kWinograd4Method;
 
 // The weight of one group as the right-hand side of a product; the next one stands cout_group() weight_order.cout
 // further.

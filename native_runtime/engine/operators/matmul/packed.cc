@@ -26,12 +26,9 @@ template <typename T>
 class ColumnPacker {
  public:
   ColumnPacker(const PackedMatrix& matrix, const MatrixSource& source, std::int64_t column, float* to)
-      : matrix_(matrix), source_(source), to_(to) {
+      : matrix_(matrix), source_(source), place_(matrix, column, to) {
     data_ = static_cast<const T*>(source.data) + column * source.column;
     columns_ = static_cast<int>(std::min<std::int64_t>(matrix.n - column, kWidth));
-    panel_ = column / kPanel;
-    lane_ = column % kPanel;
-    stride_ = PackedMatrix::vectors(matrix.panel_columns(panel_)) * kWidth;
   }
 
   void pack() {
@@ -46,20 +43,7 @@ class ColumnPacker {
   }
 
  private:
-  void enter(std::int64_t kk) {
-    const std::int64_t count = matrix_.blocks();
-    std::int64_t block = kk * count / std::max<std::int64_t>(matrix_.k, 1);
-    while (block > 0 && matrix_.block_start(block) > kk) --block;
-    while (block + 1 < count && matrix_.block_start(block + 1) <= kk) ++block;
-    start_ = matrix_.block_start(block);
-    end_ = block + 1 < count ? matrix_.block_start(block + 1) : matrix_.k;
-    base_ = to_ + start_ * matrix_.columns() + panel_ * kPanel * (end_ - start_) + lane_;
-  }
-
-  void put(std::int64_t kk, Vector v) {
-    if (kk < start_ || kk >= end_) enter(kk);
-    simd::store(base_ + (kk - start_) * stride_, v);
-  }
+  void put(std::int64_t kk, Vector v) { simd::store(place_.row(kk), v); }
 
   void transposed(bool taps_first) {
     std::int64_t tap = 0;
@@ -96,12 +80,9 @@ class ColumnPacker {
 
   const PackedMatrix& matrix_;
   const MatrixSource& source_;
-  float* to_;
+  PackedColumn place_;
   const T* data_;
   int columns_;
-  std::int64_t panel_, lane_, stride_;
-  std::int64_t start_ = 0, end_ = 0;  // rows of the block that `base_` is for
-  float* base_ = nullptr;
 };
 
 template <typename T>
@@ -112,7 +93,60 @@ void pack(const PackedMatrix& matrix, const MatrixSource& source, std::int64_t f
   }
 }
 
+// Vectors over columns of `count` elements that stand next to each other; vector i goes to to[i step].
+template <typename T>
+void transpose_run(const T* from, std::int64_t column, int columns, int count, int step, Vector* to) {
+  for (int at = 0; at < count; at += kWidth) {
+    const int part = std::min(count - at, kWidth);
+    Vector v[kWidth];
+    for (int j = 0; j < kWidth; ++j) v[j] = j < columns ? load_floats(from + j * column + at, part) : Vector{};
+    transpose(v);
+    for (int i = 0; i < part; ++i) to[(at + i) * step] = v[i];
+  }
+}
+
+template <typename T>
+void gather(const MatrixSource& source, std::int64_t column, int columns, std::int64_t first, int count, Vector* to) {
+  const T* from = static_cast<const T*>(source.data) + column * source.column;
+  const auto taps = static_cast<int>(source.taps());
+  if (source.taps_first()) {
+    transpose_run(from + first * taps, source.column, columns, count * taps, 1, to);
+    return;
+  }
+  for (int t = 0; t < taps; ++t) {
+    const T* tap = from + source.offset(t * source.inner + first);
+    if (source.row == 1) {
+      transpose_run(tap, source.column, columns, count, taps, to + t);
+      continue;
+    }
+    for (int i = 0; i < count; ++i) {
+      Vector v{};
+      for (int j = 0; j < columns; ++j) v[j] = static_cast<float>(tap[i * source.row + j * source.column]);
+      to[i * taps + t] = v;
+    }
+  }
+}
+
 }  // namespace
+
+void PackedColumn::enter(std::int64_t kk) {
+  const std::int64_t count = matrix_.blocks();
+  std::int64_t block = kk * count / std::max<std::int64_t>(matrix_.k, 1);
+  while (block > 0 && matrix_.block_start(block) > kk) --block;
+  while (block + 1 < count && matrix_.block_start(block + 1) <= kk) ++block;
+  start_ = matrix_.block_start(block);
+  end_ = matrix_.block_start(block + 1);
+  base_ = to_ + start_ * matrix_.columns() + panel_ * kPanel * (end_ - start_) + lane_;
+}
+
+void gather_taps(const MatrixSource& source, std::int64_t column, int columns, std::int64_t first, int count,
+                 Vector* to) {
+  if (source.dtype == ScalarType::Half) {
+    gather<Half>(source, column, columns, first, count, to);
+  } else {
+    gather<float>(source, column, columns, first, count, to);
+  }
+}
 
 void pack_matrix(const PackedMatrix& matrix, const MatrixSource& source, std::int64_t first_panel,
                  std::int64_t last_panel, float* to) {

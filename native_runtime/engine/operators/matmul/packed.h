@@ -57,7 +57,34 @@ struct MatrixSource {
   }
 };
 
-// Writes the matrix to `to` (matrix.bytes() bytes); columns [first_panel, last_panel) of panels only.
+// Where the rows of one vector of columns (the one that starts with `column`) stand in a packed matrix at `to`.
+class PackedColumn {
+ public:
+  PackedColumn(const PackedMatrix& matrix, std::int64_t column, float* to)
+      : matrix_(matrix), to_(to), panel_(column / kPanel), lane_(column % kPanel) {
+    stride_ = static_cast<std::int64_t>(PackedMatrix::vectors(matrix.panel_columns(panel_))) * kWidth;
+  }
+  [[nodiscard]] float* row(std::int64_t kk) {
+    if (kk < start_ || kk >= end_) enter(kk);
+    return base_ + (kk - start_) * stride_;
+  }
+
+ private:
+  void enter(std::int64_t kk);
+
+  const PackedMatrix& matrix_;
+  float* to_;
+  std::int64_t panel_, lane_, stride_;
+  std::int64_t start_ = 0, end_ = 0;  // rows of the block that base_ is for
+  float* base_ = nullptr;
+};
+
+// Elements of `columns` (at most kWidth) columns from `column` on, as vectors over the columns: all taps of inner row
+// `first`, then those of the next one, of `count` (at most kWidth) of them.
+void gather_taps(const MatrixSource& source, std::int64_t column, int columns, std::int64_t first, int count,
+                 Vector* to);
+
+// Writes the matrix to `to` (matrix.bytes() bytes): panels [first_panel, last_panel).
 void pack_matrix(const PackedMatrix& matrix, const MatrixSource& source, std::int64_t first_panel,
                  std::int64_t last_panel, float* to);
 

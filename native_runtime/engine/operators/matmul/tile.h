@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/simd.h"
 
@@ -43,6 +44,13 @@ struct Tile {
   const char* ahead = nullptr;
   std::int64_t ahead_step = 0;
 };
+
+// A vector, or its first n elements.
+using Whole = std::integral_constant<int, kWidth>;
+[[gnu::always_inline]] inline Vector load_some(const float* p, Whole /*n*/) { return simd::load(p); }
+[[gnu::always_inline]] inline Vector load_some(const float* p, int n) { return simd::load_first(p, n); }
+[[gnu::always_inline]] inline void store_some(float* p, Vector v, Whole /*n*/) { simd::store(p, v); }
+[[gnu::always_inline]] inline void store_some(float* p, Vector v, int n) { simd::store_first(p, v, n); }
 
 using TileFunction = void (*)(const Tile& tile);
 
