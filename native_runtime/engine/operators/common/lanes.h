@@ -28,6 +28,8 @@ inline constexpr __mmask16 kAll = 0xffff;
   return (Floats)_mm512_maskz_sqrt_ps(kAll, (__m512)x);
 #elif defined(WB_ISA_avx2)
   return (Floats)_mm256_sqrt_ps((__m256)x);
+#elif defined(WB_ISA_neon)
+  return (Floats)vsqrtq_f32((float32x4_t)x);
 #elif defined(__SSE2__)
   return (Floats)_mm_sqrt_ps((__m128)x);
 #else
@@ -42,6 +44,8 @@ inline constexpr __mmask16 kAll = 0xffff;
   return (Floats)_mm512_maskz_max_ps(kAll, _mm512_set1_ps(low), (__m512)x);
 #elif defined(WB_ISA_avx2)
   return (Floats)_mm256_max_ps(_mm256_set1_ps(low), (__m256)x);
+#elif defined(WB_ISA_neon)
+  return (Floats)vmaxq_f32((float32x4_t)x, vdupq_n_f32(low));
 #elif defined(__SSE2__)
   return (Floats)_mm_max_ps(_mm_set1_ps(low), (__m128)x);
 #else
@@ -53,6 +57,8 @@ inline constexpr __mmask16 kAll = 0xffff;
   return (Floats)_mm512_maskz_min_ps(kAll, _mm512_set1_ps(high), (__m512)x);
 #elif defined(WB_ISA_avx2)
   return (Floats)_mm256_min_ps(_mm256_set1_ps(high), (__m256)x);
+#elif defined(WB_ISA_neon)
+  return (Floats)vminq_f32((float32x4_t)x, vdupq_n_f32(high));
 #elif defined(__SSE2__)
   return (Floats)_mm_min_ps(_mm_set1_ps(high), (__m128)x);
 #else
@@ -84,6 +90,8 @@ inline constexpr __mmask16 kAll = 0xffff;
   return (Floats)_mm512_maskz_roundscale_ps(kAll, (__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #elif defined(WB_ISA_avx2)
   return (Floats)_mm256_round_ps((__m256)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#elif defined(WB_ISA_neon)
+  return (Floats)vrndnq_f32((float32x4_t)x);
 #else
   const Floats a = abs(x);
   const Floats rounded = (a + 8388608.0F) - 8388608.0F;  // 2^23: no fraction is left
@@ -95,6 +103,8 @@ inline constexpr __mmask16 kAll = 0xffff;
   return (Floats)_mm512_maskz_roundscale_ps(kAll, (__m512)x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 #elif defined(WB_ISA_avx2)
   return (Floats)_mm256_round_ps((__m256)x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+#elif defined(WB_ISA_neon)
+  return (Floats)vrndq_f32((float32x4_t)x);
 #else
   const Floats a = abs(x);
   const Floats rounded = (a + 8388608.0F) - 8388608.0F;
