@@ -49,7 +49,8 @@ class Builder:
 
     def __init__(self, program: ExportedProgram, configs: Mapping[Any, Config]) -> None:
         self.graph = Graph()
-        self.context = Context(program)
+        # Which weights may be passed in, the partitioner has decided.
+        self.context = Context(program, dynamic_weights=True)
         self._program = program
         self._configs = configs
         self._values: dict[Node, Value] = {}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import count
 
+import torch
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import Node
@@ -11,6 +13,7 @@ from torch.fx import Node
 from workbench import provenance
 from workbench.backends.base import TAG_KEY, PartitionResult, Supported, WhyNot, target_name
 from workbench.backends.capability import CapabilityPartitioner
+from workbench.backends.graphs import is_getitem
 from workbench.backends.xnnpack import backend as _backend  # noqa: F401  (registers the backend)
 from workbench.backends.xnnpack.builder import BACKEND_ID
 from workbench.backends.xnnpack.configs import ALL_CONFIGS, Config, ConfigPrecisionType, Context, spec_of
@@ -73,8 +76,12 @@ class XnnpackPartitioner(CapabilityPartitioner):
             for node in provenance.nodes_of(exported_program.graph_module):
                 node.meta.pop(TAG_KEY, None)
             result = super().partition(exported_program)
+        if self.per_op_mode:
+            _separate(exported_program, self._context_of(exported_program))
+        used = {node.meta.get(TAG_KEY) for node in provenance.nodes_of(exported_program.graph_module)}
+        result.partition_tags = {str(t): self.delegation_spec for t in sorted(used - {None}, key=_natural)}
         if self._dynamic_weights:
-            _leave_weights_outside(exported_program, self._configs)
+            _leave_weights_outside(exported_program)
         self._context = None
         if self._verbose:
             for reason in result.reasons:
@@ -169,11 +176,30 @@ def _gather_constants(program: ExportedProgram, context: Context) -> set[Node]:
     return torn
 
 
-def _leave_weights_outside(program: ExportedProgram, configs: object) -> None:
-    """Take the tags off the constants that only linear layers read: they are passed in."""
-    del configs
-    import torch
+def _separate(program: ExportedProgram, context: Context) -> None:
+    """Give each operator a tag of its own; what makes its constants and what takes it apart go with it."""
+    numbers = count()
+    for node in provenance.nodes_of(program.graph_module):
+        if node.op != "call_function" or TAG_KEY not in node.meta or context.is_constant(node):
+            continue
+        producer = node.args[0] if node.args else None
+        follows = is_getitem(node) and isinstance(producer, Node)
+        node.meta[TAG_KEY] = producer.meta[TAG_KEY] if follows else f"{BACKEND_ID}_{next(numbers)}"  # type: ignore[union-attr]
+    for node in _gather_constants(program, context):
+        # A constant that is made for several operators: they stay together.
+        tags = {user.meta.get(TAG_KEY) for user in node.users} - {None}
+        for other in provenance.nodes_of(program.graph_module):
+            if other.meta.get(TAG_KEY) in tags:
+                other.meta[TAG_KEY] = min(tags, key=_natural)
+    _gather_constants(program, context)
 
+
+def _natural(tag: object) -> tuple[int, str]:
+    return len(str(tag)), str(tag)
+
+
+def _leave_weights_outside(program: ExportedProgram) -> None:
+    """Take the tags off the constants that only linear layers read: they are passed in."""
     linear = torch.ops.aten.linear.default
     for node in program.graph.nodes:
         if node.op == "placeholder" and TAG_KEY in node.meta:
