@@ -20,6 +20,24 @@ namespace {
 ImageRows::ImageRows(const Geometry& geometry, const float* image, std::int64_t group)
     : g_(geometry), image_(image + group * geometry.cin_group()), joined_(geometry.groups == 1 && geometry.dw == 1) {}
 
+std::int64_t ImageRows::period() const {
+  constexpr std::int64_t kFewest = kTileRows / 2;  // rows of a tile that are worth it
+  const std::int64_t tiles = (g_.ow + kTileRows - 1) / kTileRows;
+  return joined_ && g_.depth() <= kBlockK && g_.ow >= tiles * kFewest ? g_.ow : 0;
+}
+
+bool ImageRows::place(std::int64_t i, int rows, Tile* tile) const {
+  const std::int64_t iy = i / g_.ow % g_.oh * g_.sh - g_.top;
+  const std::int64_t ix = i % g_.ow * g_.sw - g_.left;
+  if (iy < 0 || iy + (g_.kh - 1) * g_.dh >= g_.h || ix < 0 || ix + (rows - 1) * g_.sw + g_.kw > g_.w) return false;
+  tile->a = image_ + ((i / g_.ow / g_.oh * g_.h + iy) * g_.w + ix) * g_.cin;
+  tile->lda = g_.sw * g_.cin;
+  tile->k = g_.kw * g_.cin;
+  tile->runs = g_.kh;
+  tile->a_step = g_.dh * g_.w * g_.cin;
+  return true;
+}
+
 void ImageRows::fill(std::int64_t i, int rows, std::int64_t k0, std::int64_t kc, float* to, std::int64_t ld) const {
   std::int64_t ox = i % g_.ow;
   std::int64_t oy = i / g_.ow % g_.oh;

@@ -73,6 +73,9 @@ void run(const RunContext& context, const Convolution& convolution, const Finish
       product.a.lda = g.cin;
     } else {
       product.a = rows.source();
+      product.period = rows.period();
+      product.c_period = product.period * g.cout;
+      product.row_period = product.period;
     }
     product.c = context.operands.outputs[0].as<float>() + first;
     product.ldc = g.cout;

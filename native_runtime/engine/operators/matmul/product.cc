@@ -15,12 +15,14 @@ bool rows_collide(std::int64_t lda, int rows) {
   return rows > places * (kCacheWays - 1);
 }
 
-// Rows in tiles of about the same size: 15 rows are 8 + 7, not 14 + 1.
+// Rows in tiles of about the same size: 15 rows are 8 + 7, not 14 + 1. No tile is of two periods.
 struct RowTiles {
-  std::int64_t first, rows, count;
-  RowTiles(std::int64_t begin, std::int64_t end, int largest)
-      : first(begin), rows(end - begin), count((rows + largest - 1) / largest) {}
-  [[nodiscard]] std::int64_t start(std::int64_t tile) const { return first + tile * rows / count; }
+  std::int64_t first, period, each, count;
+  RowTiles(std::int64_t begin, std::int64_t end, std::int64_t rows, int largest)
+      : first(begin), period(rows), each((period + largest - 1) / largest), count((end - begin) / period * each) {}
+  [[nodiscard]] std::int64_t start(std::int64_t tile) const {
+    return first + tile / each * period + tile % each * period / each;
+  }
 };
 
 // A block of B, and what comes after it.
@@ -33,7 +35,10 @@ struct Block {
 class Worker {
  public:
   Worker(const Product& product, std::int64_t i0, std::int64_t i1, float* scratch)
-      : product_(product), scratch_(scratch), tiles_(i0, i1, product.b.columns() == kWidth ? kNarrowRows : kTileRows) {
+      : product_(product),
+        scratch_(scratch),
+        tiles_(i0, i1, product.period == 0 ? i1 - i0 : product.period,
+               product.b.columns() == kWidth ? kNarrowRows : kTileRows) {
     copy_ = product.a.fill != nullptr || rows_collide(product.a.lda, static_cast<int>(tiles_.start(1) - i0));
   }
 
@@ -55,17 +60,20 @@ class Worker {
     const std::int64_t i = tiles_.start(t);
     const auto rows = static_cast<int>(tiles_.start(t + 1) - i);
     place_rows(block, i, rows, tile);
+    const std::int64_t offset = product_.period == 0
+                                    ? i * product_.ldc
+                                    : i / product_.period * product_.c_period + i % product_.period * product_.ldc;
     for (std::int64_t p = block.p0; p < block.p1; ++p) {
       const std::int64_t j = p * kPanel;
       const int columns = product_.b.panel_columns(p);
       const int vectors = PackedMatrix::vectors(columns);
       tile->b = product_.b.panel(block.k0, block.kc, p);
       tile->ldb = static_cast<std::int64_t>(vectors) * kWidth;
-      tile->c = product_.c + i * product_.ldc + j;
+      tile->c = product_.c + offset + j;
       tile->tail = columns - (vectors - 1) * kWidth;
       tile->bias = finish.bias == nullptr ? nullptr : finish.bias + j;
       if (block.last) {
-        tile->residual = finish.residual == nullptr ? nullptr : finish.residual + i * product_.ldc + j;
+        tile->residual = finish.residual == nullptr ? nullptr : finish.residual + offset + j;
         tile->clamp = finish.clamp;
         tile->low = finish.low;
         tile->high = finish.high;
@@ -73,10 +81,23 @@ class Worker {
       tile_function(rows, vectors)(*tile);
       tile->ahead += tile->ahead_step * (block.kc / 2);
     }
-    if (block.last && finish.rest != nullptr) {
-      const std::int64_t j = block.p0 * kPanel;
-      finish.rest->apply(product_.c + i * product_.ldc + j, product_.ldc, product_.row0 + i, rows, product_.col0 + j,
-                         std::min(block.p1 * kPanel, product_.b.n) - j);
+    if (block.last && finish.rest != nullptr) finish_tile(block, i, rows, product_.c + offset);
+  }
+
+  void finish_tile(const Block& block, std::int64_t i, int rows, float* c) const {
+    const std::int64_t j = block.p0 * kPanel;
+    const std::int64_t columns = std::min(block.p1 * kPanel, product_.b.n) - j;
+    const std::int64_t col = product_.col0 + j;
+    std::int64_t row = product_.row0 + i;
+    if (product_.period != 0) {
+      row = product_.row0 + i / product_.period * product_.row_period + i % product_.period * product_.row_step;
+    }
+    if (product_.row_step == 1) {
+      product_.finish.rest->apply(c + j, product_.ldc, row, rows, col, columns);
+      return;
+    }
+    for (int r = 0; r < rows; ++r) {
+      product_.finish.rest->apply(c + r * product_.ldc + j, product_.ldc, row + r * product_.row_step, 1, col, columns);
     }
   }
 
@@ -87,6 +108,9 @@ class Worker {
       tile->lda = a.lda;
       return;
     }
+    tile->runs = 1;
+    tile->k = block.kc;
+    if (a.place != nullptr && block.k0 == 0 && block.last && a.place(a.self, i, rows, tile)) return;
     tile->a = scratch_;
     tile->lda = kRowScratchLd;
     if (a.fill != nullptr) {
@@ -143,7 +167,10 @@ void product_all(const Product& product, Pool& pool, float* scratch) {
     return;
   }
   // What is split is not read twice.
-  const bool by_panels = b.n > product.m || product.m < 2 * kTileRows * threads;
+  const std::int64_t period = std::max<std::int64_t>(product.period, 1);
+  const std::int64_t units = product.m / period;
+  const bool by_panels =
+      panels >= threads && (b.n > product.m || product.m < 2 * kTileRows * threads || units < threads);
   if (by_panels) {
     const std::int64_t parts = std::min(threads, panels);
     pool.parallel(parts, [&](std::int64_t part, int thread) {
@@ -152,10 +179,11 @@ void product_all(const Product& product, Pool& pool, float* scratch) {
     });
     return;
   }
-  const std::int64_t tiles = (product.m + kTileRows - 1) / kTileRows;
+  const std::int64_t tiles =
+      (units + (product.period == 0 ? kTileRows : 1) - 1) / (product.period == 0 ? kTileRows : 1);
   const std::int64_t parts = std::min(tiles, std::max(most / threads * threads, threads));
   pool.parallel(parts, [&](std::int64_t part, int thread) {
-    product_part(product, part * product.m / parts, (part + 1) * product.m / parts, 0, panels,
+    product_part(product, part * units / parts * period, (part + 1) * units / parts * period, 0, panels,
                  scratch + thread * kRowScratch);
   });
 }

@@ -15,6 +15,8 @@ struct RowSource {
   // Elements [k0, k0 + kc) of rows [i, i + rows), rows ld apart.
   void (*fill)(const void* self, std::int64_t i, int rows, std::int64_t k0, std::int64_t kc, float* to,
                std::int64_t ld) = nullptr;
+  // If not null and true: rows [i, i + rows), with all of their k elements, stand in memory as `tile` now says.
+  bool (*place)(const void* self, std::int64_t i, int rows, Tile* tile) = nullptr;
 };
 
 struct Product {
@@ -24,8 +26,12 @@ struct Product {
   float* c = nullptr;
   std::int64_t ldc = 0;
   Finish finish;
-  // Where c stands in the result, for what is left of the epilogue.
-  std::int64_t row0 = 0, col0 = 0;
+  // If not 0, no tile crosses a multiple of `period` rows, and rows of C that far apart are c_period elements apart.
+  std::int64_t period = 0, c_period = 0;
+  // Where C stands in the result, for what is left of the epilogue: the row of C's first row, how far the next ones are
+  // and those a period further.
+  std::int64_t row0 = 0, row_step = 1, row_period = 0;
+  std::int64_t col0 = 0;
 };
 
 // Elements of scratch memory for each thread: a tile of A.

@@ -30,6 +30,8 @@ struct Tile {
   std::int64_t k = 0;
   const float* a = nullptr;
   std::int64_t lda = 0;
+  // Rows of A may be of several runs of k elements, `a_step` from the start of one to that of the next.
+  std::int64_t runs = 1, a_step = 0;
   const float* b = nullptr;
   std::int64_t ldb = 0;
   float* c = nullptr;
@@ -133,27 +135,31 @@ void tile_product(const Tile& tile) {
   const float* b = tile.b;
   const char* ahead = tile.ahead;
   const std::int64_t ahead_step = tile.ahead_step;
-  const float* rows[kGroups];
+  const float* a = tile.a;
+  for (std::int64_t run = tile.runs; run > 0; --run) {
+    const float* rows[kGroups];
 #pragma GCC unroll 12
-  for (int g = 0; g < kGroups; ++g) rows[g] = tile.a + 3 * g * lda;
-  std::int64_t left = tile.k;
-  for (; left >= 4; left -= 4) {
-    __builtin_prefetch(ahead, 0, 2);
-    acc.step(rows, lda, 0, b);
-    acc.step(rows, lda, 1, b + ldb);
-    __builtin_prefetch(ahead + ahead_step, 0, 2);
-    acc.step(rows, lda, 2, b + 2 * ldb);
-    acc.step(rows, lda, 3, b + 3 * ldb);
-    ahead += 2 * ahead_step;
-    b += 4 * ldb;
+    for (int g = 0; g < kGroups; ++g) rows[g] = a + 3 * g * lda;
+    a += tile.a_step;
+    std::int64_t left = tile.k;
+    for (; left >= 4; left -= 4) {
+      __builtin_prefetch(ahead, 0, 2);
+      acc.step(rows, lda, 0, b);
+      acc.step(rows, lda, 1, b + ldb);
+      __builtin_prefetch(ahead + ahead_step, 0, 2);
+      acc.step(rows, lda, 2, b + 2 * ldb);
+      acc.step(rows, lda, 3, b + 3 * ldb);
+      ahead += 2 * ahead_step;
+      b += 4 * ldb;
 #pragma GCC unroll 12
-    for (int g = 0; g < kGroups; ++g) rows[g] += 4;
-  }
-  for (; left > 0; --left) {
-    acc.step(rows, lda, 0, b);
-    b += ldb;
+      for (int g = 0; g < kGroups; ++g) rows[g] += 4;
+    }
+    for (; left > 0; --left) {
+      acc.step(rows, lda, 0, b);
+      b += ldb;
 #pragma GCC unroll 12
-    for (int g = 0; g < kGroups; ++g) rows[g] += 1;
+      for (int g = 0; g < kGroups; ++g) rows[g] += 1;
+    }
   }
   acc.finish(tile);
 }
