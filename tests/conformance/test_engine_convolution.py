@@ -34,12 +34,11 @@ class Case:
     groups: int = 1
     output_padding: Pair = (0, 0)
 
-    def tensors(self, *, transposed: bool = False) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def tensors(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Image, weight [cout, cin / groups, kh, kw] and bias."""
         generator = torch.Generator().manual_seed(hash(self) % 2**31)
         x = torch.randn(self.batch, self.cin, *self.size, generator=generator)
         weight = torch.randn(self.cout, self.cin // self.groups, *self.kernel, generator=generator)
-        del transposed
         return x, weight, torch.randn(self.cout, generator=generator)
 
     def padded(self, x: torch.Tensor) -> torch.Tensor:
@@ -249,3 +248,87 @@ def test_a_constant_image_is_kept() -> None:
     x, weight, bias = case.tensors()
     found = convolve(case, x.half(), weight, bias, case.expected(x, weight, bias).shape, constants=(0, 1))
     assert_near(case, found, x.half().float(), weight, bias)
+
+
+@st.composite
+def transposed_cases(draw: st.DrawFn) -> Case:
+    """Any geometry of a transposed convolution; padding is symmetric, as PyTorch's."""
+    groups = draw(st.sampled_from([1, 1, 1, 2, 3]))
+    stride = (draw(st.sampled_from([1, 2, 3, 5])), draw(st.sampled_from([1, 2, 3])))
+    dilation = (draw(st.sampled_from([1, 1, 2, 3])), draw(st.sampled_from([1, 1, 2, 4])))
+    kernel = (draw(st.integers(1, 5)), draw(st.integers(1, 5)))
+    size = (draw(st.integers(1, 12)), draw(st.integers(1, 20)))
+    full = [(size[i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 for i in range(2)]
+    pad = [draw(st.integers(0, min(4, (full[i] - 1) // 2))) for i in range(2)]
+    extra = [draw(st.integers(0, max(stride[i], dilation[i]) - 1)) for i in range(2)]
+    return Case(
+        batch=draw(st.sampled_from([0, 1, 1, 2])),
+        size=size,
+        cin=groups * draw(CHANNELS),
+        cout=groups * draw(CHANNELS),
+        kernel=kernel,
+        stride=stride,
+        dilation=dilation,
+        padding=(pad[0], pad[0], pad[1], pad[1]),
+        groups=groups,
+        output_padding=(extra[0], extra[1]),
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    case=transposed_cases(),
+    order=st.sampled_from(["torch", "xnnpack", "columns_first"]),
+    constant=st.booleans(),
+    epilogue=st.booleans(),
+    threads=st.sampled_from([1, 2]),
+)
+def test_transposed_convolutions_agree_for_any_geometry(
+    case: Case, order: str, constant: bool, epilogue: bool, threads: int
+) -> None:
+    x, weight, bias = case.tensors()
+    # PyTorch's weight is [cin, cout / groups, kh, kw].
+    grouped = weight.view(case.groups, case.cout // case.groups, case.cin // case.groups, *case.kernel)
+    theirs = grouped.transpose(1, 2).reshape(case.cin, case.cout // case.groups, *case.kernel)
+    expected = torch.nn.functional.conv_transpose2d(
+        x,
+        theirs,
+        bias,
+        case.stride,
+        (case.padding[0], case.padding[2]),
+        case.output_padding,
+        case.groups,
+        case.dilation,
+    )
+    residual = torch.randn(expected.shape)
+    steps: tuple[Step, ...] = ()
+    if epilogue:
+        steps = (Step("Add", (0, INPUT)), Step("Clamp", (1,), a=0.0, b=9.0), Step("Mul", (2, INPUT)))
+        expected = (expected + residual).clamp(0, 9) * residual
+    engine_harness.set_threads(threads)
+    found = convolve(
+        case,
+        x,
+        weight,
+        bias,
+        expected.shape,
+        op="TransposedConvolution",
+        order=order,
+        constants=(1, 2) if constant else (),
+        post=steps,
+        post_inputs=(residual,) if epilogue else (),
+    )
+    engine_harness.set_threads(1)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("channels", [(16, 16), (64, 64), (48, 200), (256, 256), (512, 512)])
+@pytest.mark.parametrize("side", [7, 14, 56])
+def test_winograd_stays_within_1e_5_of_the_scale_of_the_output(side: int, channels: tuple[int, int]) -> None:
+    case = Case(1, (side, side), *channels, (3, 3), padding=(1, 1, 1, 1))
+    x, weight, bias = case.tensors()
+    x = x.relu()  # what activations are like: sums grow, nothing cancels in the transform of the input
+    weight /= (9 * case.cin) ** 0.5
+    exact = case.expected(x.double(), weight.double(), bias.double())
+    found = convolve(case, x, weight, bias, exact.shape)
+    assert ((found.double() - exact).abs().max() / exact.abs().max()).item() < 1e-5
