@@ -100,6 +100,13 @@ struct BackendExecuteContext {
     va_end(list);
     return error;
   }
+  // The same for backends whose identifiers are texts.
+  void log_output(const char* debug_id, int index, const Tensor& tensor) const {
+    if (trace == nullptr) return;
+    trace->output(
+        {.chain = chain, .instruction = instruction, .kind = EventKind::Output, .delegate_debug_name = debug_id}, index,
+        tensor);
+  }
 };
 
 // What a backend keeps per delegate; opaque to the runtime.

@@ -18,6 +18,7 @@ Error rewrite(const Reporter& report, Program& program, const Options& options) 
   if (error == Error::Ok) error = infer_bounds(report, program.graph);
   if (error != Error::Ok) return report.fail(Error::Internal, "after the passes");
   program.taps = std::move(draft.taps);
+  program.memory = find_views(program.graph, options.fuse);
   return Error::Ok;
 }
 

@@ -15,5 +15,6 @@ Error infer_bounds(const Reporter& report, Graph& graph);
 // the bounds afterwards.
 Error make_steps(BackendInitContext& context, Program& program, ProgramSetup& setup);
 Error make_placements(const Reporter& report, Program& program);
+void make_step_taps(Program& program);
 
 }  // namespace wb::engine

@@ -1,5 +1,6 @@
 #include "engine/names.h"
 #include "engine/program.h"
+#include "engine/taps.h"
 
 namespace wb::engine {
 namespace {
@@ -94,22 +95,38 @@ Error bind_arguments(BackendExecuteContext& context, Program& program, std::span
   return Error::Ok;
 }
 
-void run_step(Program& program, const Step& step) {
+void run_step(Program& program, const Step& step, RunFault* fault) {
   const Node& node = program.graph.nodes[step.node];
   step.op->run({.node = node,
                 .operands = program.operands(step),
                 .state = step.state,
                 .scratch = program.arena + step.scratch_offset,
                 .pool = program.pool(),
-                .post_count = static_cast<std::uint32_t>(node.post.size())});
+                .post_count = static_cast<std::uint32_t>(node.post.size()),
+                .fault = fault});
 }
 
-void run_traced(BackendExecuteContext& context, Program& program) {
-  for (const Step& step : program.steps) {
+void run_traced(BackendExecuteContext& context, Program& program, RunFault* fault) {
+  TapReader taps(context, program);
+  taps.before_all();
+  for (std::uint32_t s = 0; s < program.steps.size(); ++s) {
+    const Step& step = program.steps[s];
+    taps.before(s);
     const std::uint64_t start = now_ns();
-    if (!step.empty) run_step(program, step);
+    if (!step.empty) run_step(program, step, fault);
     context.log(step.name.c_str(), step.id.c_str(), start, now_ns());
+    taps.after(s);
   }
+}
+
+Error report_fault(const BackendExecuteContext& context, const Program& program, const RunFault& fault) {
+  for (const Step& step : program.steps) {
+    if (&program.graph.nodes[step.node] != fault.node) continue;
+    return context.fail(Error::InvalidArgument, "node %s (%s): index %lld is out of range, there are %lld",
+                        step.id.c_str(), step.name.c_str(), static_cast<long long>(fault.found),
+                        static_cast<long long>(fault.limit));
+  }
+  return Error::InvalidArgument;
 }
 
 }  // namespace
@@ -123,14 +140,15 @@ void Program::bind(External& external, void* data) {
 
 Error execute(BackendExecuteContext& context, Program& program, std::span<EValue* const> args) {
   WB_TRY(bind_arguments(context, program, args));
+  RunFault fault;
   if (context.trace != nullptr) {
-    run_traced(context, program);
-    return Error::Ok;
+    run_traced(context, program, &fault);
+  } else {
+    for (const Step& step : program.steps) {
+      if (!step.empty) run_step(program, step, &fault);
+    }
   }
-  for (const Step& step : program.steps) {
-    if (!step.empty) run_step(program, step);
-  }
-  return Error::Ok;
+  return fault.raised.load() ? report_fault(context, program, fault) : Error::Ok;
 }
 
 }  // namespace wb::engine

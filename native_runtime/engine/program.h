@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/operator.h"
 #include "engine/passes/draft.h"
+#include "engine/passes/views.h"
 #include "engine/report.h"
 
 namespace wb::engine {
@@ -18,6 +19,7 @@ namespace wb::engine {
 struct Placement {
   enum class Kind : std::uint8_t { None, Input, Output, Constant, Arena } kind = Kind::None;
   std::uint32_t external = 0;  // Input, Output
+  ValueId root = kNoValue;     // the value that the memory was planned for
   std::int64_t offset = 0;     // bytes from where that memory begins
 };
 
@@ -45,6 +47,16 @@ struct External {
   std::vector<std::uint32_t> views;
 };
 
+// A result of the front end's graph that can be handed over (draft.h), and when: after step `step`, or before all steps
+// if that is kStart.
+struct StepTap {
+  static constexpr std::uint32_t kStart = 0xffffffffU;
+
+  std::uint32_t tap = 0;
+  std::uint32_t step = kStart;
+  std::string id;  // its source
+};
+
 class Program {
  public:
   explicit Program(int threads) : pool_(threads) {}
@@ -56,7 +68,10 @@ class Program {
   std::vector<TensorView> views;
   std::vector<ValueId> view_values;  // per view
   std::vector<External> inputs, outputs;
+  Views memory;
   std::vector<Tap> taps;
+  std::vector<StepTap> step_taps;     // by step, those of a part of a program first
+  std::vector<std::byte> tap_memory;  // taken when the first execution asks for values
   std::byte* arena = nullptr;
   std::size_t arena_bytes = 0;
   Footprint footprint;
@@ -77,12 +92,14 @@ class Program {
   // `sized` false, when something goes beyond what the program was planned for.
   Error resize(const Host* host);
   void bind(External& external, void* data);
+  // Where a value stands at present; null for a constant's or a caller's missing data.
+  [[nodiscard]] std::byte* data_of(ValueId id) const;
   void reserve_inputs(std::size_t count) {
     if (shape_pointers_.size() < count) shape_pointers_.resize(count);
   }
 
  private:
-  Error infer_step(const Reporter& report, const Step& step);
+  Error infer_node(const Reporter& report, const Node& node);
   Error shape_step(const Host* host, Step& step);
 
   Pool pool_;

@@ -18,20 +18,19 @@ bool within(const Shape& shape, const Value& bound) {
 
 }  // namespace
 
-Error Program::infer_step(const Reporter& report, const Step& step) {
-  const Node& node = graph.nodes[step.node];
-  const std::size_t count = step.input_count + step.post_input_count;
-  const Shape** inputs = shape_pointers_.data();
+Error Program::infer_node(const Reporter& report, const Node& node) {
+  const std::size_t inputs = node.inputs.size();
+  const std::size_t count = inputs + node.post_inputs.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const ValueId id = i < step.input_count ? node.inputs[i] : node.post_inputs[i - step.input_count];
-    inputs[i] = id == kNoValue ? nullptr : &shapes[id];
+    const ValueId id = i < inputs ? node.inputs[i] : node.post_inputs[i - inputs];
+    shape_pointers_[i] = id == kNoValue ? nullptr : &shapes[id];
   }
   Shape outputs[3];
-  for (std::size_t i = 0; i < step.output_count; ++i) {
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] != kNoValue) outputs[i] = graph.values[node.outputs[i]].shape;
   }
-  WB_TRY(infer({report, node, {inputs, count}, {outputs, step.output_count}}));
-  for (std::size_t i = 0; i < step.output_count; ++i) {
+  WB_TRY(infer({report, node, {shape_pointers_.data(), count}, {outputs, node.outputs.size()}}));
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId id = node.outputs[i];
     if (id == kNoValue) continue;
     if (!within(outputs[i], graph.values[id])) {
@@ -65,12 +64,11 @@ Error Program::shape_step(const Host* host, Step& step) {
 Error Program::resize(const Host* host) {
   sized = false;
   const Reporter report{host};
-  for (Step& step : steps) {
-    Error error = infer_step(report, step);
-    if (error == Error::Ok) error = shape_step(host, step);
-    if (error != Error::Ok) {
-      return report.fail(error, "in node %s (%s)", step.id.c_str(), name_of(graph.nodes[step.node].op));
-    }
+  std::size_t next = 0;  // step
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    Error error = infer_node(report, graph.nodes[n]);
+    if (error == Error::Ok && next < steps.size() && steps[next].node == n) error = shape_step(host, steps[next++]);
+    if (error != Error::Ok) return report.fail(error, "in node %u (%s)", n, name_of(graph.nodes[n].op));
   }
   sized = true;
   return Error::Ok;

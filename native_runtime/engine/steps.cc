@@ -1,4 +1,6 @@
 // From a graph to steps: operators, their states, views of memory.
+#include <algorithm>
+
 #include "engine/compile.h"
 #include "engine/names.h"
 
@@ -30,10 +32,11 @@ std::string event_name(const Node& node) {
 
 std::string event_id(const Node& node) {
   std::string id;
-  for (const std::int32_t source : node.sources) {
-    if (source < 0) continue;
+  for (std::size_t i = 0; i < node.sources.size(); ++i) {
+    const auto before = node.sources.begin() + static_cast<std::ptrdiff_t>(i);
+    if (node.sources[i] < 0 || std::find(node.sources.begin(), before, node.sources[i]) != before) continue;
     if (!id.empty()) id += '+';
-    id += std::to_string(source);
+    id += std::to_string(node.sources[i]);
   }
   return id;
 }
@@ -61,7 +64,6 @@ Error make_step(const Reporter& report, Program& program, std::uint32_t index) {
   step.input_count = add(node.inputs);
   step.output_count = add(node.outputs);
   step.post_input_count = add(node.post_inputs);
-  program.reserve_inputs(node.inputs.size() + node.post_inputs.size());
   step.name = event_name(node);
   step.id = event_id(node);
   program.steps.push_back(std::move(step));
@@ -99,7 +101,11 @@ void bind_views(Program& program) {
       case Placement::Kind::None: break;
       case Placement::Kind::Input: program.inputs[placement.external].views.push_back(i); break;
       case Placement::Kind::Output: program.outputs[placement.external].views.push_back(i); break;
-      case Placement::Kind::Constant: break;  // the view has it
+      case Placement::Kind::Constant: {
+        const auto* data = static_cast<const std::byte*>(program.graph.values[placement.root].data);
+        program.views[i].data = const_cast<std::byte*>(data) + placement.offset;
+        break;
+      }
       case Placement::Kind::Arena: program.views[i].data = program.arena + placement.offset; break;
     }
   }
@@ -110,6 +116,9 @@ void bind_views(Program& program) {
 Error make_steps(BackendInitContext& context, Program& program, ProgramSetup& setup) {
   const Reporter report{context.host};
   for (std::uint32_t i = 0; i < program.graph.nodes.size(); ++i) {
+    const Node& node = program.graph.nodes[i];
+    program.reserve_inputs(node.inputs.size() + node.post_inputs.size());
+    if (program.memory.skipped[i]) continue;
     Error error = make_step(report, program, i);
     if (error == Error::Ok) error = prepare(program, setup, program.steps.back());
     if (error != Error::Ok) {
@@ -118,6 +127,7 @@ Error make_steps(BackendInitContext& context, Program& program, ProgramSetup& se
   }
   WB_TRY(make_placements(report, program));
   bind_views(program);
+  make_step_taps(program);
   return program.resize(context.host);
 }
 

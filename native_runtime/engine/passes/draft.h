@@ -83,6 +83,18 @@ class Draft {
 // Programs of a front end that an operator takes no epilogue for become nodes.
 void split_programs(Draft& draft);
 void remove_dead_code(Draft& draft);
+// Copies, reshapes and transposes of constants are done here and now.
+void fold_constants(Draft& draft);
+// Chains of Transpose nodes become one, or none.
+void merge_transposes(Draft& draft);
+// Moves a Transpose behind a Reshape if that brings it together with others.
+void sink_transposes(Draft& draft);
+// Chooses for all values in which order their dimensions stand (layout.h).
+void assign_layout(Draft& draft);
+// Transpose nodes that move nothing become Reshape nodes.
+void free_transposes(Draft& draft);
+// What is only copied to an output is written there at once.
+void forward_outputs(Draft& draft);
 void fuse_pointwise(Draft& draft);
 
 // All of them. `fuse` false: only what the graph needs to run at all.

@@ -55,6 +55,11 @@ class Fuser {
     return draft_.value(a).shape == draft_.value(b).shape && draft_.value(a).dynamic == draft_.value(b).dynamic;
   }
 
+  // What the program gives after fewer steps must be a value that its result's type can hold: it may be tapped.
+  bool stores(ValueId between, ValueId out) {
+    return draft_.value(out).dtype == ScalarType::Float || draft_.value(between).dtype == draft_.value(out).dtype;
+  }
+
   // ---- a program into a program ------------------------------------------------------------------------------
 
   bool join_producer(Node& node) {
@@ -71,7 +76,8 @@ class Fuser {
     const auto floats = [&](ValueId id) { return is_small(draft_.value(id).dtype); };
     return from.post.size() + node.post.size() <= kMostSteps &&
            from.inputs.size() + node.inputs.size() <= kMostInputs + 1 && same_shape(between, node.outputs[0]) &&
-           keeps(from, draft_.value(between)) && floats(node.outputs[0]) && std::ranges::all_of(from.inputs, floats);
+           keeps(from, draft_.value(between)) && stores(between, node.outputs[0]) &&
+           std::ranges::all_of(from.inputs, floats);
   }
 
   void join(Node& from, Node& node, ValueId between) {

@@ -6,6 +6,14 @@ Error run_passes(Draft& draft, bool fuse) {
   split_programs(draft);
   if (fuse) {
     remove_dead_code(draft);
+    merge_transposes(draft);
+    sink_transposes(draft);
+    assign_layout(draft);
+    merge_transposes(draft);
+    sink_transposes(draft);
+    free_transposes(draft);
+    fold_constants(draft);
+    forward_outputs(draft);
     fuse_pointwise(draft);
   }
   remove_dead_code(draft);

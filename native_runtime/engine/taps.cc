@@ -1,0 +1,107 @@
+#include "engine/taps.h"
+
+#include <algorithm>
+
+#include "engine/compile.h"
+
+namespace wb::engine {
+namespace {
+
+bool is_part(const Program& program, const StepTap& tap) { return program.taps[tap.tap].post_count != Tap::kWhole; }
+
+}  // namespace
+
+void make_step_taps(Program& program) {
+  std::vector<std::uint32_t> ready(program.graph.values.size(), StepTap::kStart);  // the step after which a value is
+  std::uint32_t step = StepTap::kStart;
+  std::uint32_t next = 0;
+  for (std::uint32_t n = 0; n < program.graph.nodes.size(); ++n) {
+    if (next < program.steps.size() && program.steps[next].node == n) step = next++;
+    for (const ValueId id : program.graph.nodes[n].outputs) {
+      if (id != kNoValue) ready[id] = step;
+    }
+  }
+  for (std::uint32_t t = 0; t < program.taps.size(); ++t) {
+    const Tap& tap = program.taps[t];
+    program.step_taps.push_back({.tap = t, .step = ready[tap.value], .id = std::to_string(tap.source)});
+  }
+  std::ranges::stable_sort(program.step_taps, {}, [&](const StepTap& tap) {
+    return std::make_pair(static_cast<std::uint32_t>(tap.step + 1), is_part(program, tap) ? 0 : 1);
+  });
+}
+
+std::byte* Program::data_of(ValueId id) const {
+  const Placement& placement = placements[id];
+  const void* base = nullptr;
+  switch (placement.kind) {
+    case Placement::Kind::None: break;
+    case Placement::Kind::Input: base = inputs[placement.external].data; break;
+    case Placement::Kind::Output: base = outputs[placement.external].data; break;
+    case Placement::Kind::Constant: base = graph.values[placement.root].data; break;
+    case Placement::Kind::Arena: base = arena; break;
+  }
+  if (base == nullptr) return nullptr;
+  return static_cast<std::byte*>(const_cast<void*>(base)) + placement.offset;
+}
+
+TapReader::TapReader(BackendExecuteContext& context, Program& program)
+    : context_(context), program_(program), next_(context.wants_outputs() ? 0 : program.step_taps.size()) {
+  if (next_ != 0 || !program.tap_memory.empty()) return;
+  std::size_t bytes = 1;
+  for (const Tap& tap : program.taps) {
+    if (tap.post_count != Tap::kWhole) bytes = std::max(bytes, bytes_of(program.graph.values[tap.value]));
+  }
+  program.tap_memory.resize(bytes);
+}
+
+void TapReader::before_all() { after(StepTap::kStart); }
+
+void TapReader::before(std::uint32_t step) {
+  for (; next_ < program_.step_taps.size(); ++next_) {
+    const StepTap& tap = program_.step_taps[next_];
+    if (tap.step != step || !is_part(program_, tap)) return;
+    if (!program_.steps[step].empty) compute(tap);
+  }
+}
+
+void TapReader::after(std::uint32_t step) {
+  for (; next_ < program_.step_taps.size() && program_.step_taps[next_].step == step; ++next_) {
+    const StepTap& tap = program_.step_taps[next_];
+    const ValueId id = program_.taps[tap.tap].value;
+    hand_over(tap, program_.data_of(id), program_.graph.values[id].dtype);
+  }
+}
+
+void TapReader::compute(const StepTap& tap) {
+  const Step& step = program_.steps[tap.step];
+  Operands operands = program_.operands(step);
+  TensorView out = operands.outputs[0];
+  out.data = program_.tap_memory.data();
+  operands.outputs = &out;
+  RunFault fault;
+  step.op->run({.node = program_.graph.nodes[step.node],
+                .operands = operands,
+                .state = step.state,
+                .scratch = program_.arena + step.scratch_offset,
+                .pool = program_.pool(),
+                .post_count = program_.taps[tap.tap].post_count,
+                .fault = &fault});
+  hand_over(tap, program_.tap_memory.data(), out.dtype);
+}
+
+void TapReader::hand_over(const StepTap& tap, std::byte* data, ScalarType dtype) {
+  const Tap& what = program_.taps[tap.tap];
+  const Shape& shape = program_.shapes[what.value];
+  if (what.rank != shape.rank) return;
+  std::int32_t sizes[kMaxRank] = {};
+  for (int d = 0; d < shape.rank; ++d) sizes[what.order[d]] = static_cast<std::int32_t>(shape.sizes[d]);
+  Tensor tensor;
+  tensor.data = data;
+  tensor.sizes = sizes;
+  tensor.dim_order = what.order;
+  tensor.dtype = dtype;
+  tensor.rank = shape.rank;
+  context_.log_output(tap.id.c_str(), static_cast<int>(what.output), tensor);
+}
+
+}  // namespace wb::engine
