@@ -25,6 +25,9 @@ class NamedData {
  public:
   // The bytes live as long as the program. Error::NotFound when there is no such key.
   [[nodiscard]] virtual Result<std::span<const std::byte>> get(std::string_view key) const = 0;
+  // Tells that a part of what get() or init() gave is not needed soon: its pages go back to the system. It stays
+  // readable.
+  virtual void release(std::span<const std::byte> part) const { (void)part; }
 
  protected:
   ~NamedData() = default;

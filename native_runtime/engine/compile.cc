@@ -12,7 +12,7 @@ namespace {
 
 // Checks the result as if it had come from a file: an error in a pass is an error that is told, not a crash.
 Error rewrite(const Reporter& report, Program& program, const Options& options) {
-  Draft draft(report, program.graph);
+  Draft draft(report, program.graph, program.owned);
   WB_TRY(run_passes(draft, options.fuse));
   Error error = verify(report, program.graph);
   if (error == Error::Ok) error = infer_bounds(report, program.graph);

@@ -68,6 +68,7 @@ class Program {
   std::vector<TensorView> views;
   std::vector<ValueId> view_values;  // per view
   std::vector<External> inputs, outputs;
+  Owned owned;  // constants that the passes made
   Views memory;
   std::vector<Tap> taps;
   std::vector<StepTap> step_taps;     // by step, those of a part of a program first

@@ -1,5 +1,6 @@
 // From a graph to steps: operators, their states, views of memory.
 #include <algorithm>
+#include <unordered_map>
 
 #include "engine/compile.h"
 #include "engine/names.h"
@@ -7,15 +8,20 @@
 namespace wb::engine {
 namespace {
 
-TensorView bound_view(const Graph& graph, ValueId id) {
+TensorView bound_view(const Program& program, ValueId id) {
   TensorView view;
   if (id == kNoValue) return view;
+  const Graph& graph = program.graph;
   const Value& value = graph.values[id];
   view.shape = value.shape;
   view.dtype = value.dtype;
   view.present = true;
-  view.constant = value.kind == ValueKind::Constant;
-  if (view.constant) view.data = const_cast<void*>(value.data);
+  const Alias at = program.memory.resolve(id);
+  const Value& root = graph.values[at.root];
+  view.constant = root.kind == ValueKind::Constant && value.dynamic == 0;
+  if (view.constant && root.data != nullptr) {
+    view.data = static_cast<std::byte*>(const_cast<void*>(root.data)) + at.offset;
+  }
   return view;
 }
 
@@ -56,7 +62,7 @@ Error make_step(const Reporter& report, Program& program, std::uint32_t index) {
   step.first_view = static_cast<std::uint32_t>(program.views.size());
   const auto add = [&](const std::vector<ValueId>& ids) {
     for (const ValueId id : ids) {
-      program.views.push_back(bound_view(program.graph, id));
+      program.views.push_back(bound_view(program, id));
       program.view_values.push_back(id);
     }
     return static_cast<std::uint32_t>(ids.size());
@@ -70,11 +76,50 @@ Error make_step(const Reporter& report, Program& program, std::uint32_t index) {
   return Error::Ok;
 }
 
-Error prepare(Program& program, ProgramSetup& setup, Step& step) {
+// Gives constants back once every node that reads them has packed them.
+class ConstantKeeper {
+ public:
+  ConstantKeeper(const BackendInitContext& context, Program& program) : context_(context), program_(program) {
+    for (std::uint32_t n = 0; n < program.graph.nodes.size(); ++n) {
+      if (program.memory.skipped[n]) continue;
+      for_each_constant(program.graph.nodes[n], [&](const Value& value, std::size_t) { ++uses_[value.data]; });
+    }
+  }
+
+  void prepared(const Node& node, std::uint64_t packed) {
+    for_each_constant(node, [&](const Value& value, std::size_t input) {
+      if (input >= 64 || (packed >> input & 1U) == 0) return;  // stays in use
+      if (--uses_[value.data] != 0) return;
+      if (context_.named_data != nullptr) {
+        context_.named_data->release({static_cast<const std::byte*>(value.data), bytes_of(value)});
+      }
+      program_.owned.release(value.data);
+    });
+  }
+
+ private:
+  template <typename F>
+  void for_each_constant(const Node& node, F&& f) {
+    const std::size_t inputs = node.inputs.size();
+    for (std::size_t i = 0; i < inputs + node.post_inputs.size(); ++i) {
+      const ValueId id = i < inputs ? node.inputs[i] : node.post_inputs[i - inputs];
+      if (id == kNoValue) continue;
+      const Value& root = program_.graph.values[program_.memory.resolve(id).root];
+      if (root.kind == ValueKind::Constant) f(root, i < inputs ? i : SIZE_MAX);
+    }
+  }
+
+  const BackendInitContext& context_;
+  Program& program_;
+  std::unordered_map<const void*, std::size_t> uses_;
+};
+
+Error prepare(Program& program, ProgramSetup& setup, Step& step, ConstantKeeper& constants) {
   const Node& node = program.graph.nodes[step.node];
   PrepareContext context{.setup = setup, .node = node, .operands = program.operands(step)};
   context.threads = program.pool().threads();
   WB_TRY(step.op->prepare(context));
+  constants.prepared(node, context.packed_inputs);
   step.state = context.state;
   ShapeContext shape{.setup = setup, .node = node, .operands = program.operands(step)};
   shape.state = step.state;
@@ -115,12 +160,13 @@ void bind_views(Program& program) {
 
 Error make_steps(BackendInitContext& context, Program& program, ProgramSetup& setup) {
   const Reporter report{context.host};
+  ConstantKeeper constants(context, program);
   for (std::uint32_t i = 0; i < program.graph.nodes.size(); ++i) {
     const Node& node = program.graph.nodes[i];
     program.reserve_inputs(node.inputs.size() + node.post_inputs.size());
     if (program.memory.skipped[i]) continue;
     Error error = make_step(report, program, i);
-    if (error == Error::Ok) error = prepare(program, setup, program.steps.back());
+    if (error == Error::Ok) error = prepare(program, setup, program.steps.back(), constants);
     if (error != Error::Ok) {
       return report.fail(error, "in node %u (%s)", i, name_of(program.graph.nodes[i].op));
     }

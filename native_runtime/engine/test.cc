@@ -9,6 +9,7 @@ int failures = 0;
 std::size_t allocations = 0;
 
 void test_execute();
+void test_passes();
 
 TestHost::TestHost() {
   host_.self = this;
@@ -144,6 +145,7 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 int main() {
   wb::engine::test::test_execute();
+  wb::engine::test::test_passes();
   if (wb::engine::test::failures == 0) std::printf("ok\n");
   return wb::engine::test::failures == 0 ? 0 : 1;
 }

@@ -15,6 +15,7 @@ class MergedData final : public NamedData {
  public:
   MergedData(std::span<const DataFile* const> files, const Program& program) : files_(files), program_(program) {}
   [[nodiscard]] Result<std::span<const std::byte>> get(std::string_view key) const override;
+  void release(std::span<const std::byte> part) const override;
 
  private:
   std::span<const DataFile* const> files_;

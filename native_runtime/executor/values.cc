@@ -33,6 +33,11 @@ Result<std::span<const std::byte>> MergedData::get(std::string_view key) const {
   return program_.get(key);
 }
 
+void MergedData::release(std::span<const std::byte> part) const {
+  for (const DataFile* file : files_) file->release(part);
+  program_.release(part);
+}
+
 Error MethodLoader::make_arenas() {
   const auto* sizes = plan_.non_const_buffer_sizes();
   method_.arenas_ = method_.memory_.array<std::byte*>(count(sizes));

@@ -22,6 +22,7 @@ class DataFile final : public NamedData {
   static Result<std::unique_ptr<DataFile>> from_bytes(std::span<const std::byte> bytes, Diagnostic& diagnostic);
 
   [[nodiscard]] Result<std::span<const std::byte>> get(std::string_view key) const override;
+  void release(std::span<const std::byte> part) const override { source_.release(part); }
   // Null for data that is no tensor, and for unknown keys.
   [[nodiscard]] const ::workbench::flat_tensor::TensorLayout* layout(std::string_view key) const;
 

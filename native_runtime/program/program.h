@@ -43,6 +43,7 @@ class Program final : public NamedData {
 
   // NamedData: what the program itself stores by name.
   [[nodiscard]] Result<std::span<const std::byte>> get(std::string_view key) const override;
+  void release(std::span<const std::byte> part) const override { source_.release(part); }
   [[nodiscard]] std::size_t named_count() const;
   [[nodiscard]] std::string_view named_key(std::size_t index) const;
 

@@ -83,6 +83,9 @@ Result<DataSource> DataSource::borrow(std::span<const std::byte> bytes, Diagnost
 
 void DataSource::release(std::span<const std::byte> part) const {
   if (!mapped_ || part.empty()) return;
+  const auto at = reinterpret_cast<std::uintptr_t>(part.data());
+  const auto first = reinterpret_cast<std::uintptr_t>(data_);
+  if (at < first || at - first > size_ || part.size() > size_ - (at - first)) return;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<std::uintptr_t>(part.data()) + page - 1) / page * page;
   const auto end = reinterpret_cast<std::uintptr_t>(part.data() + part.size()) / page * page;

@@ -25,7 +25,7 @@ class DataSource {
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // Tells the system that a part is not needed soon. Its contents stay readable.
+  // Tells the system that a part is not needed soon. Its contents stay readable. Does nothing with bytes of others.
   void release(std::span<const std::byte> part) const;
 
  private:

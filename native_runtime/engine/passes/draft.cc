@@ -81,7 +81,10 @@ std::vector<Tap> taps_of(const Graph& graph) {
 
 }  // namespace
 
-Draft::Draft(const Reporter& report, Graph& graph) : graph(graph), report(report), taps(taps_of(graph)) { index(); }
+Draft::Draft(const Reporter& report, Graph& graph, Owned& owned)
+    : graph(graph), report(report), taps(taps_of(graph)), owned_(owned) {
+  index();
+}
 
 void Draft::index() {
   nodes_ = graph.nodes.data();

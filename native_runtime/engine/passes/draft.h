@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/graph.h"
+#include "engine/passes/owned.h"
 #include "engine/report.h"
 
 namespace wb::engine {
@@ -42,11 +43,14 @@ struct Permutation {
 
 class Draft {
  public:
-  Draft(const Reporter& report, Graph& graph);
+  Draft(const Reporter& report, Graph& graph, Owned& owned);
 
   Graph& graph;
   const Reporter& report;
   std::vector<Tap> taps;
+
+  // Memory of a constant that a pass makes.
+  [[nodiscard]] void* own(std::size_t bytes) { return owned_.allocate(bytes); }
 
   [[nodiscard]] Value& value(ValueId id) { return graph.values[id]; }
   [[nodiscard]] const Value& value(ValueId id) const { return graph.values[id]; }
@@ -73,6 +77,7 @@ class Draft {
  private:
   std::vector<std::uint32_t> producers_, readers_;
   Node* nodes_ = nullptr;
+  Owned& owned_;
 };
 
 [[nodiscard]] inline std::size_t bytes_of(const Value& value) {
@@ -80,6 +85,8 @@ class Draft {
 }
 
 // The passes, in the order in which they run (passes.cc).
+// float16 only where values come in or go out.
+Error fold_half(Draft& draft);
 // Programs of a front end that an operator takes no epilogue for become nodes.
 void split_programs(Draft& draft);
 void remove_dead_code(Draft& draft);
@@ -91,6 +98,8 @@ void merge_transposes(Draft& draft);
 void sink_transposes(Draft& draft);
 // Chooses for all values in which order their dimensions stand (layout.h).
 void assign_layout(Draft& draft);
+// Transpose nodes round attention and matrix products become attributes of these.
+void absorb_transposes(Draft& draft);
 // Transpose nodes that move nothing become Reshape nodes.
 void free_transposes(Draft& draft);
 // What is only copied to an output is written there at once.

@@ -200,7 +200,7 @@ class Layout {
   [[nodiscard]] int rank(ValueId id) const { return draft_.value(id).shape.rank; }
 
   // The value in that order: itself, or what a Transpose makes of it.
-  ValueId in_order(ValueId id, bool inner) {
+  ValueId in_order(ValueId id, bool inner, const std::vector<std::int32_t>& sources = {}) {
     if (vertices_[id] == 0 || inner_[id] == inner) return resolve(id);
     const auto key = std::make_pair(id, inner);
     if (const auto found = made_.find(key); found != made_.end()) return found->second;
@@ -209,6 +209,7 @@ class Layout {
     const Value value = draft_.value(id);
     const ValueId out = draft_.add_value(wanted.apply(value.shape), value.dtype, wanted.apply_bits(value.dynamic));
     nodes_.push_back(draft_.make_transpose(resolve(id), change, out));
+    nodes_.back().sources = sources;
     made_.emplace(key, out);
     return out;
   }
@@ -266,7 +267,7 @@ class Layout {
       case Role::Transpose: {
         const ValueId in = node.inputs[0];
         if (draft_.value(out).kind == ValueKind::Temporary) {
-          same_as_[out] = in_order(in, inner_[out]);
+          same_as_[out] = in_order(in, inner_[out], node.sources);
           return;
         }
         const Permutation change =

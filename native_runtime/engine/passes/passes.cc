@@ -3,6 +3,7 @@
 namespace wb::engine {
 
 Error run_passes(Draft& draft, bool fuse) {
+  WB_TRY(fold_half(draft));
   split_programs(draft);
   if (fuse) {
     remove_dead_code(draft);
@@ -11,6 +12,7 @@ Error run_passes(Draft& draft, bool fuse) {
     assign_layout(draft);
     merge_transposes(draft);
     sink_transposes(draft);
+    absorb_transposes(draft);
     free_transposes(draft);
     fold_constants(draft);
     forward_outputs(draft);

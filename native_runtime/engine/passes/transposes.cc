@@ -80,10 +80,9 @@ bool reads_all_transpose(const Draft& draft, ValueId id) {
 }
 
 // A constant's elements in another order; null when there is no memory.
-void* permuted(const Draft& draft, const Value& value, const Permutation& permutation) {
+void* permuted(Draft& draft, const Value& value, const Permutation& permutation) {
   const std::size_t size = element_size(value.dtype);
-  const Host& host = *draft.report.host;
-  auto* to = static_cast<std::byte*>(host.allocate(host.self, bytes_of(value) + 1, 64));
+  auto* to = static_cast<std::byte*>(draft.own(bytes_of(value)));
   if (to == nullptr || value.shape.numel() == 0) return to;
   std::int64_t strides[kMaxRank];
   std::int64_t step = 1;
