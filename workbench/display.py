@@ -2,14 +2,16 @@
 
 A package of widgets takes over with `register(views)`, or by being installed: the entry point group
 `lowering_workbench.views` names an object with the methods of `workbench.stages.Views`, which is loaded when
-something is shown for the first time. Without one, everything shows itself as a static picture (SVG, which
-code hosts and nbconvert can show) with a table behind it.
+something is shown for the first time, in a notebook a little earlier (`prepare`). Without one, everything
+shows itself as a static picture (SVG, which code hosts and nbconvert can show) with a table behind it.
 """
 
 from __future__ import annotations
 
 import html
 import os
+import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from importlib.metadata import entry_points
@@ -28,8 +30,10 @@ __all__ = [
     "ENTRY_POINT_GROUP",
     "Shown",
     "StaticViews",
+    "in_kernel",
     "node_table",
     "picture",
+    "prepare",
     "register",
     "save_report",
     "views",
@@ -57,6 +61,9 @@ class Shown:
 
 class StaticViews:
     """The views without widgets."""
+
+    def prepare(self) -> None:
+        """Load what the first picture needs; called from a thread of its own, at most once."""
 
     def mimebundle(self, shown: Any) -> dict[str, Any]:
         """An HTML representation, with an SVG in it where there is a picture, and plain text.
@@ -148,6 +155,10 @@ class _Installed:
 _views: Views = _Installed()
 _known: Views | None = None  # what the entry point gave, or the static views
 _problem: str | None = None  # why it gave nothing
+_told = False  # whether the user knows of the problem
+_prepared = False
+# Held while the entry point is loaded: who shows something meanwhile waits, and does not load it again.
+_loading = threading.RLock()
 
 
 def views() -> Views:
@@ -157,10 +168,39 @@ def views() -> Views:
 
 def register(views: Views | None) -> None:
     """Let another object draw from now on; None: again what is installed, looked up anew."""
-    global _views, _known, _problem
-    _known = _problem = None
-    _views = _Installed() if views is None else views
-    set_views(_views)
+    global _views, _known, _problem, _told, _prepared
+    with _loading:
+        _known = _problem = None
+        _told = _prepared = False
+        _views = _Installed() if views is None else views
+        set_views(_views)
+
+
+def in_kernel() -> bool:
+    """Whether a Jupyter kernel runs this, whose front end might show widgets."""
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def prepare() -> None:
+    """Load the installed views in the background where something may be shown soon: in a Jupyter kernel.
+
+    Called when there is a stage that could be shown. What fails here is told at the first display.
+    """
+    global _prepared
+    if _prepared or not isinstance(_views, _Installed) or not in_kernel():
+        return
+    _prepared = True
+    threading.Thread(target=_prepare, name="workbench-views", daemon=True).start()
+
+
+def _prepare() -> None:
+    with _loading:
+        try:
+            getattr(_load(), "prepare", lambda: None)()
+        except Exception:  # the display meets the same problem, and has somebody to tell it to
+            return
 
 
 def workbench(subject: Any, **options: Any) -> Any:
@@ -186,11 +226,19 @@ def save_report(subject: Any, path: str | os.PathLike[str], **options: Any) -> N
 
 
 def _found() -> Views:
+    global _told
+    with _loading:
+        found = _load()
+        untold, _told = _problem is not None and not _told, True
+    if untold:
+        warnings.warn(f"shown without widgets: {_problem}", stacklevel=4)
+    return found
+
+
+def _load() -> Views:
     global _known, _problem
     if _known is None:
         _known, _problem = _look_up()
-        if _problem is not None:
-            warnings.warn(f"shown without widgets: {_problem}", stacklevel=4)
     return _known
 
 

@@ -7,7 +7,6 @@ when something is lowered a second time, so that a first lowering costs nothing 
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +26,7 @@ from workbench.backends.debug import ensure_debug_handles
 from workbench.backends.editor import PartitionEditor
 from workbench.backends.edits import PartitionEdit, capabilities_of
 from workbench.backends.programs import copy_program
+from workbench.collecting import uncollected
 from workbench.edge.config import EdgeCompileConfig
 from workbench.emit import ExecutorchBackendConfig, MemoryPlanning, emit
 from workbench.errors import RecipeError, WorkbenchError
@@ -111,6 +111,7 @@ def capture(
             programs = {name: _captured(item, (), None, None) for name, item in model.items()}
         else:
             programs = {"forward": _captured(model, example_inputs, kwargs, dynamic_shapes)}
+    display.prepare()
     return Exported(programs, copy=copy_program), time.perf_counter() - start
 
 
@@ -134,7 +135,7 @@ def run(
     seconds: dict[str, float] = {}
     last: Stage = exported
     previous = "export"
-    with _shown(progress, len(STEPS)) as announce, _uncollected():
+    with _shown(progress, len(STEPS)) as announce, uncollected():
         for step in STEPS:
             announce(step.doing)
             depends[step.name] = step.depends(last, recipe)
@@ -367,22 +368,6 @@ STEPS: tuple[Step, ...] = (
     Step("plan", "planning memory", _plan, _by_name("plan")),
     Step("program", "writing the program", _program, _by_name("program")),
 )
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep Python's cycle collector from walking all of torch and the model while graphs are built.
-
-    A full collection takes about as long as lowering a small network again.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 @contextmanager

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 import logging
-import sys
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from workbench.display import StaticViews
+from workbench.collecting import uncollected
+from workbench.display import StaticViews, in_kernel
 from workbench.stages import Stage
 from workbench_widgets.context import Context
 from workbench_widgets.contract import Failure
@@ -29,6 +29,10 @@ class WidgetViews(StaticViews):
         # own copy of the data.
         self._widgets: WeakKeyDictionary[Any, ViewWidget] = WeakKeyDictionary()
 
+    def prepare(self) -> None:
+        """Import all views: the first picture asks each for what it shows."""
+        all_views()
+
     def mimebundle(self, shown: Any) -> dict[str, Any]:
         """A widget where a front end can show it; always a static picture and text beside it.
 
@@ -39,18 +43,21 @@ class WidgetViews(StaticViews):
         """
         context = Context(shown)
         try:
-            view = _view(context, shown)
-            static = still_picture(view, context)
-            if not _in_kernel():
-                return static
-            try:
-                live = self._live(view, shown)
-            except Exception as error:
-                _LOG.exception("the view '%s' can't be shown", view.name)
-                return _with_problem(static, view, failure(error))
-            return {**live, **static}
+            with uncollected():
+                return self._bundle(_view(context, shown), context, shown)
         finally:
             context.close()
+
+    def _bundle(self, view: View, context: Context, shown: Any) -> dict[str, Any]:
+        static = still_picture(view, context)
+        if not in_kernel():
+            return static
+        try:
+            live = self._live(view, shown)
+        except Exception as error:
+            _LOG.exception("the view '%s' can't be shown", view.name)
+            return _with_problem(static, view, failure(error))
+        return {**live, **static}
 
     def _live(self, view: View, shown: Any) -> dict[str, Any]:
         known = self._widgets.get(shown)
@@ -105,13 +112,6 @@ def _with_problem(static: dict[str, Any], view: View, problem: Failure) -> dict[
     )
     text = "\n".join([title, *(f"  {name}: {value}" for name, value in facts.items())])
     return {"text/html": box + static["text/html"], "text/plain": f"{text}\n{static['text/plain']}"}
-
-
-def _in_kernel() -> bool:
-    """Whether a Jupyter kernel runs this, whose front end might show widgets."""
-    module = sys.modules.get("IPython")
-    shell = module.get_ipython() if module is not None else None
-    return getattr(shell, "kernel", None) is not None
 
 
 views = WidgetViews()

@@ -13,6 +13,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from workbench.collecting import uncollected
 from workbench.errors import WorkbenchError
 from workbench_widgets.context import EVERYTHING, Context
 from workbench_widgets.contract import Failure, Picked, contracts
@@ -142,7 +143,8 @@ class ViewWidget(anywidget.AnyWidget):
         if number is None:
             return
         try:
-            answer = pack(self._answer(message))
+            with uncollected():
+                answer = pack(self._answer(message))
         except Exception as error:
             if not isinstance(error, WorkbenchError):
                 _LOG.exception("the view '%s' asked for %s", self.view.name, message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -174,3 +175,84 @@ def test_import_loads_neither_widgets_nor_executorch() -> None:
         "assert not found, found"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Slow(Point):
+    """Takes until it is allowed to be there."""
+
+    def __init__(self, made: Any) -> None:
+        super().__init__(made)
+        self.asked, self.allowed = threading.Event(), threading.Event()
+
+    def load(self) -> Any:
+        self.asked.set()
+        assert self.allowed.wait(20)
+        return super().load()
+
+
+class Prepared(Widgets):
+    """Counts how often it is prepared."""
+
+    def __init__(self) -> None:
+        self.threads: list[str] = []
+
+    def prepare(self) -> None:
+        self.threads.append(threading.current_thread().name)
+
+
+def _threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "workbench-views"]
+
+
+def test_views_are_prepared_once_in_a_kernel_and_the_display_waits_for_them(
+    installed: Any, lowering: wb.Lowering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = Prepared()
+    point = Slow(views)
+    installed(point)
+    monkeypatch.setattr(display, "in_kernel", lambda: True)
+    wb.lower(nn.ReLU(), (torch.ones(1),), progress=False)
+    assert point.asked.wait(20)
+    bundles: list[Any] = []
+    shows = threading.Thread(target=lambda: bundles.append(lowering._repr_mimebundle_()))
+    shows.start()
+    shows.join(0.2)
+    assert shows.is_alive() and not bundles, "shown before the views were there"
+    point.allowed.set()
+    shows.join(20)
+    assert bundles[0]["application/vnd.test"] == "Lowering"
+    wb.lower(nn.ReLU(), (torch.ones(1),), progress=False)
+    for thread in _threads():
+        thread.join(20)
+    assert point.loads == 1
+    assert views.threads == ["workbench-views"]
+
+
+def test_views_are_not_prepared_outside_of_a_kernel(installed: Any) -> None:
+    point = Point(Widgets())
+    installed(point)
+    wb.lower(nn.ReLU(), (torch.ones(1),), progress=False)
+    assert not _threads()
+    assert point.loads == 0
+
+
+@pytest.mark.parametrize("made", [ImportError("no module named anywidget"), Widgets()])
+def test_failure_of_the_preparation_is_left_to_the_display(
+    installed: Any, lowering: wb.Lowering, monkeypatch: pytest.MonkeyPatch, made: Any
+) -> None:
+    def fail(self: Any) -> None:
+        raise RuntimeError("not prepared")
+
+    installed(Point(made))
+    monkeypatch.setattr(display, "in_kernel", lambda: True)
+    monkeypatch.setattr(Widgets, "prepare", fail)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        display.prepare()
+        for thread in _threads():
+            thread.join(20)
+    if isinstance(made, Exception):
+        with pytest.warns(UserWarning, match="no module named anywidget"):
+            assert "text/html" in lowering._repr_mimebundle_()
+    else:
+        assert lowering._repr_mimebundle_()["application/vnd.test"] == "Lowering"

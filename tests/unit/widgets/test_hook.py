@@ -37,7 +37,7 @@ def views() -> Iterator[WidgetViews]:
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch, bundles: None) -> None:
     """As in a Jupyter kernel."""
-    monkeypatch.setattr(hook, "_in_kernel", lambda: True)
+    monkeypatch.setattr(hook, "in_kernel", lambda: True)
 
 
 @pytest.fixture
@@ -150,9 +150,9 @@ def test_kernel_is_known_by_its_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     ]:
         module = SimpleNamespace(get_ipython=lambda shell=shell: shell)
         monkeypatch.setitem(sys.modules, "IPython", module)
-        assert hook._in_kernel() is expected
+        assert hook.in_kernel() is expected
     monkeypatch.delitem(sys.modules, "IPython")
-    assert not hook._in_kernel()
+    assert not hook.in_kernel()
 
 
 # ---- by name -----------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import numpy as np
 
 from workbench import tables
 from workbench.emit import ir
-from workbench.ops.registry import runtime_kernels
 from workbench_widgets.columns import F64, I32, Strings
 from workbench_widgets.context import Context
 from workbench_widgets.program.contract import ProgramDocument, ProgramMethod
@@ -307,6 +306,9 @@ class _Operator:
 
 
 def _operators(model: Model) -> list[_Operator]:
+    # Loads parts of torch that take longer than all of the views.
+    from workbench.ops.registry import runtime_kernels
+
     kernels = runtime_kernels()
     found: dict[tuple[str, str], _Operator] = {}
     for name, method in model.methods.items():
