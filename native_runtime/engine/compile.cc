@@ -1,5 +1,7 @@
 #include "engine/compile.h"
 
+#include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "engine/infer/infer.h"
@@ -9,6 +11,12 @@
 
 namespace wb::engine {
 namespace {
+
+// The environment variable LOWERING_WORKBENCH_TRIAL=1: for measurements of programs as they are.
+bool asked_for_trial() {
+  const char* text = std::getenv("LOWERING_WORKBENCH_TRIAL");
+  return text != nullptr && std::strcmp(text, "1") == 0;
+}
 
 // Checks the result as if it had come from a file: an error in a pass is an error that is told, not a crash.
 Error rewrite(const Reporter& report, Program& program, const Options& options) {
@@ -27,7 +35,7 @@ Error build(BackendInitContext& context, Program& program, const Options& option
   WB_TRY(verify(report, program.graph));
   WB_TRY(infer_bounds(report, program.graph));
   WB_TRY(rewrite(report, program, options));
-  ProgramSetup setup(context.host, &program, options.trial);
+  ProgramSetup setup(context.host, &program, options.trial || asked_for_trial());
   return make_steps(context, program, setup);
 }
 

@@ -10,6 +10,10 @@ std::size_t allocations = 0;
 
 void test_execute();
 void test_passes();
+void test_plan();
+void test_pool();
+void test_taps();
+void test_bad_graphs(std::uint64_t seeds);
 
 TestHost::TestHost() {
   host_.self = this;
@@ -143,9 +147,14 @@ void* operator new(std::size_t bytes) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-int main() {
+// wb_engine_test [number of bad graphs]
+int main(int argc, char** argv) {
   wb::engine::test::test_execute();
+  wb::engine::test::test_plan();
   wb::engine::test::test_passes();
+  wb::engine::test::test_taps();
+  wb::engine::test::test_bad_graphs(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 2000);
+  wb::engine::test::test_pool();
   if (wb::engine::test::failures == 0) std::printf("ok\n");
   return wb::engine::test::failures == 0 ? 0 : 1;
 }

@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "engine/pool.h"
 #include "executor/registry.h"
 #include "kernels/select.h"
 #include "python/errors.h"
@@ -54,6 +55,8 @@ PYBIND11_MODULE(_native, module) {
   module.def("kernels", &kernels, "(name, source) of each kernel, sorted by name.");
   module.def("backends", &backends, "(id, available, source) of each backend.");
   module.def("load_plugin", &load_plugin, py::arg("path"));
+  module.def("threads", [] { return wb::engine::Pool::instance().threads(); });
+  module.def("set_threads", [](int count) { wb::engine::Pool::instance().set_threads(count); }, py::arg("count"));
   module.def("active_isa", &wb::kernels::active_isa);
   module.def("compiled_isas", &compiled_isas);
   module.def("isa_supported", [](const std::string& isa) { return wb::kernels::isa_supported(isa); }, py::arg("isa"));

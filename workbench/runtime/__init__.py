@@ -39,6 +39,8 @@ __all__ = [
     "Verification",
     "include_dir",
     "now_ns",
+    "set_threads",
+    "threads",
 ]
 
 MethodMeta = native.MethodMeta
@@ -57,6 +59,31 @@ def include_dir() -> Path:
     if not (folder / "workbench_native" / "core" / "plugin.h").exists():
         raise FileNotFoundError(f"no headers in {folder}; `make native` installs them")
     return folder
+
+
+def threads() -> int:
+    """The number of threads that delegates may use, the calling one included.
+
+    It starts as the number of processors that this process may run on, or as the environment variable
+    `LOWERING_WORKBENCH_THREADS` says.
+    """
+    return int(native.threads())
+
+
+def set_threads(count: int) -> None:
+    """Set the number of threads that delegates may use, in the whole process.
+
+    A method keeps the memory of its threads: one that was loaded with fewer never uses more than these.
+
+    Args:
+        count: From 1 (nothing but the calling thread) to 128.
+
+    Raises:
+        ValueError: `count` is out of range.
+    """
+    if not 1 <= count <= 128:
+        raise ValueError(f"threads: expected 1 to 128, found {count}")
+    native.set_threads(count)
 
 
 class BackendRegistry:

@@ -104,6 +104,7 @@ void absorb_transposes(Draft& draft);
 void free_transposes(Draft& draft);
 // What is only copied to an output is written there at once.
 void forward_outputs(Draft& draft);
+void fuse_pad(Draft& draft);
 void fuse_pointwise(Draft& draft);
 
 // All of them. `fuse` false: only what the graph needs to run at all.

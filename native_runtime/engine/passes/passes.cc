@@ -16,6 +16,7 @@ Error run_passes(Draft& draft, bool fuse) {
     free_transposes(draft);
     fold_constants(draft);
     forward_outputs(draft);
+    fuse_pad(draft);
     fuse_pointwise(draft);
   }
   remove_dead_code(draft);
