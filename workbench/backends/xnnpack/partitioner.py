@@ -13,6 +13,7 @@ from torch.fx import Node
 from workbench import provenance
 from workbench.backends.base import TAG_KEY, PartitionResult, Supported, WhyNot, target_name
 from workbench.backends.capability import CapabilityPartitioner
+from workbench.backends.constants import tag_constant_data
 from workbench.backends.graphs import is_getitem
 from workbench.backends.xnnpack import backend as _backend  # noqa: F401  (registers the backend)
 from workbench.backends.xnnpack.builder import BACKEND_ID
@@ -78,6 +79,7 @@ class XnnpackPartitioner(CapabilityPartitioner):
             result = super().partition(exported_program)
         if self.per_op_mode:
             _separate(exported_program, self._context_of(exported_program))
+        _tag_constants(exported_program)
         used = {node.meta.get(TAG_KEY) for node in provenance.nodes_of(exported_program.graph_module)}
         result.partition_tags = {str(t): self.delegation_spec for t in sorted(used - {None}, key=_natural)}
         if self._dynamic_weights:
@@ -192,6 +194,14 @@ def _separate(program: ExportedProgram, context: Context) -> None:
             if other.meta.get(TAG_KEY) in tags:
                 other.meta[TAG_KEY] = min(tags, key=_natural)
     _gather_constants(program, context)
+
+
+def _tag_constants(program: ExportedProgram) -> None:
+    """Give stored constants to those who read them now."""
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            node.meta.pop(TAG_KEY, None)
+    tag_constant_data(program)
 
 
 def _natural(tag: object) -> tuple[int, str]:

@@ -90,8 +90,10 @@ class Context:
     def stored(self, node: Node) -> torch.Tensor | None:
         """The tensor behind a placeholder that never changes, or behind an attribute."""
         if node.op == "get_attr":
-            found = getattr(self._program.graph_module, str(node.target), None)
+            found = getattr(node.graph.owning_module, str(node.target), None)
             return found if isinstance(found, torch.Tensor) else None
+        if node.graph is not self._program.graph:
+            return None  # A branch is given its constants.
         spec = self._specs.get(node.name) if node.op == "placeholder" else None
         if spec is None or spec.target in self._written:
             return None

@@ -109,8 +109,14 @@ class Prelu(Config):
 
 
 def _alignable(node: Node) -> WhyNot | None:
-    """A tensor of fewer dimensions is reshaped to the result's, which allows one free size."""
-    rank = node.meta["val"].dim()
+    """Operands have the result's type; one of fewer dimensions is reshaped, which allows one free size."""
+    rank, dtype = node.meta["val"].dim(), node.meta["val"].dtype
+    for operand in node.args[:2]:
+        if isinstance(operand, Node) and operand.meta["val"].dtype != dtype:
+            found = operand.meta["val"].dtype
+            return WhyNot(
+                node, f"'{operand.name}' is {found}, its result {dtype}", "both types were the same"
+            )
     for operand in node.args[:2]:
         if not isinstance(operand, Node) or operand.meta["val"].dim() in (rank, 0) or rank != 4:
             continue
