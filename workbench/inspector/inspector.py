@@ -162,8 +162,45 @@ class Inspector:
             last = [event.nodes[-1] if event.nodes else None for _, event in self.events()]
             frame["module"] = ["" if node is None else node.module for node in last]
             frame["source"] = ["" if node is None else node.source or "" for node in last]
+            frame["members"] = [[node.name for node in event.nodes] for _, event in self.events()]
         frame = frame[frame["event_name"] != OVERHEAD_EVENT].drop(columns=_HIDDEN_COLUMNS)
         return frame.reset_index(drop=True)
+
+    def members(self, event_name: str | None = None) -> pd.DataFrame:
+        """What stands in each group that ran as one: a fused kernel, or a delegate that does not tell more.
+
+        Args:
+            event_name: Only groups with this name; by default all.
+
+        Returns:
+            A row for each member: the group's block, name, instruction and median time, then the member's
+            node, operator, shape, arithmetic operations, bytes that it would move by itself, its share of
+            the group's operations, module and source line. Members whose work is unknown have none.
+        """
+        rows = []
+        for block, event in self.events():
+            if event.name == OVERHEAD_EVENT or len(event.nodes) < 2 or event_name not in (None, event.name):
+                continue
+            total = sum(node.work.flops for node in event.nodes if node.work is not None)
+            for node in event.nodes:
+                work = node.work
+                rows.append(
+                    {
+                        "event_block_name": block.name,
+                        "event_name": event.name,
+                        "instruction": event.instruction,
+                        "p50": None if event.perf_data is None else event.perf_data.p50,
+                        "member": node.name,
+                        "op": node.op,
+                        "shapes": node.shapes,
+                        "flops": None if work is None else work.flops,
+                        "bytes": None if work is None else work.bytes_moved,
+                        "share": None if work is None or not total else work.flops / total,
+                        "module": node.module,
+                        "source": node.source or "",
+                    }
+                )
+        return pd.DataFrame(rows)
 
     def print_data_tabular(self, file: IO[str] | None = None, include_units: bool = True) -> None:
         """Show the table: in a notebook as HTML, else as text.

@@ -168,6 +168,14 @@ def _attention(node: FxNode, inputs: list[torch.Tensor], outputs: list[torch.Ten
     return scores * (2 * query[-1] + 2 * value[-1] + 5)
 
 
+def _recurrent(node: FxNode, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> int:
+    """Two products a step for each weight matrix, and what the gates do to each of their elements."""
+    sequence = _shape(inputs[0])
+    steps = math.prod(sequence[:-1]) if len(sequence) > 1 else 1
+    matrices = [tensor for tensor in inputs[1:] if tensor.dim() == 2]
+    return steps * sum(2 * _numel(tensor) + 6 * _shape(tensor)[0] for tensor in matrices)
+
+
 def _nothing(node: FxNode, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> int:
     return 0
 
@@ -196,6 +204,11 @@ _COUNTERS: dict[str, _Counter] = {
     "addmm": _product(1, 2, extra=1),
     "baddbmm": _product(1, 2, extra=1),
     "scaled_dot_product_attention": _attention,
+    "lstm": _recurrent,
+    "gru": _recurrent,
+    "layer_norm": _per_input(8),
+    "rms_norm": _per_input(4),
+    "group_norm": _per_input(8),
     "_softmax": _per_output(5),
     "_log_softmax": _per_output(5),
     "native_layer_norm": _per_input(8),
@@ -344,6 +357,7 @@ def roofline_table(inspector: Inspector, peak_gflops: float, peak_gbytes: float)
                     "event_name": event.name,
                     "instruction": event.instruction,
                     "op_types": event.op_types,
+                    "members": [node.name for node in event.nodes],
                     "flops": work.flops,
                     "bytes": work.bytes_moved,
                     "intensity": work.intensity,

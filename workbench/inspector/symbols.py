@@ -77,7 +77,9 @@ class MethodSymbols:
         if delegate_id is None:
             return tuple(self.handle_map.get(instruction, ()))
         inside = self.delegate_map.get(instruction, {}).get("delegate_map") or {}
-        found = inside.get(delegate_id, inside.get(str(delegate_id)))
+        found = _announced(inside, delegate_id)
+        if found is None:
+            found = _united(inside, str(delegate_id))
         if found is None:
             # Some backends log more than they announced: "Convolution (NHWC) #1" for "Convolution".
             found = next((inside[key] for key in inside if str(key) in str(delegate_id)), ())
@@ -91,6 +93,27 @@ class MethodSymbols:
     def resolve(self, handles: Iterable[int]) -> list[Node]:
         """The nodes of some debug handles."""
         return [node for handle in handles for node in self.nodes.get(handle, ())]
+
+
+def _announced(inside: Mapping[Any, Any], identifier: int | str) -> Any:
+    """The entry of a delegate map for an identifier: numbers and their texts are the same; None for none."""
+    for key in (identifier, str(identifier)):
+        if key in inside:
+            return inside[key]
+    return inside.get(int(identifier)) if str(identifier).isdecimal() else None
+
+
+def _united(inside: Mapping[Any, Any], identifier: str) -> tuple[int, ...] | None:
+    """The handles of a fused group, whose event is called by the identifiers of its members: "12+13"."""
+    if "+" not in identifier:
+        return None
+    united: dict[int, None] = {}
+    for part in identifier.split("+"):
+        found = _announced(inside, part)
+        if found is None:
+            return None
+        united.update(dict.fromkeys((found,) if isinstance(found, int) else found))
+    return tuple(united)
 
 
 class Symbols:

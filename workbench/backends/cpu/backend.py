@@ -8,10 +8,12 @@ from typing import final
 from torch.export import ExportedProgram
 
 from workbench.backends.base import BackendDetails, CompileSpec, PreprocessResult
+from workbench.backends.blob import Blob
 from workbench.backends.cpu.blob import write
 from workbench.backends.cpu.constants import Constants
 from workbench.backends.cpu.emitter import Emitter
 from workbench.backends.cpu.nodes import entries
+from workbench.backends.cpu.read import read_blob
 from workbench.backends.debug import DelegateMappingBuilder
 from workbench.backends.named_data import NamedDataStore
 from workbench.backends.registry import register_backend
@@ -27,6 +29,11 @@ class CpuBackend(BackendDetails):
     Compile specs, each one byte: `fuse` (1: run several operators as one) and `trial` (1: measure methods
     while loading).
     """
+
+    @staticmethod
+    def read_blob(data: memoryview) -> Blob | None:
+        """The graph of a blob."""
+        return read_blob(data)
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
