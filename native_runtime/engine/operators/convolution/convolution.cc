@@ -13,8 +13,9 @@ Error convolution_prepare(PrepareContext& context) {
   context.state = convolution;
   const Operands& operands = context.operands;
   convolution->g = geometry_of(context.node, operands);
-  WB_TRY(constant_floats(context.setup, operands.inputs[0], &convolution->input));
-  if (operands.input_count > 2) WB_TRY(constant_floats(context.setup, operands.inputs[2], &convolution->bias));
+  WB_TRY(constant_floats(context, 0, &convolution->input));
+  WB_TRY(constant_floats(context, 2, &convolution->bias));
+  if (operands.inputs[1].constant) mark_packed(context, 1);
   convolution->method = choose_method(convolution->g, operands.inputs[1].constant);
   return convolution->method->prepare(context, *convolution);
 }

@@ -106,9 +106,10 @@ Error transposed_prepare(PrepareContext& context) {
   context.state = state;
   const Operands& operands = context.operands;
   state->g = geometry_of(context.node, operands);
-  WB_TRY(constant_floats(context.setup, operands.inputs[0], &state->input));
-  if (operands.input_count > 2) WB_TRY(constant_floats(context.setup, operands.inputs[2], &state->bias));
+  WB_TRY(constant_floats(context, 0, &state->input));
+  WB_TRY(constant_floats(context, 2, &state->bias));
   state->packed = operands.inputs[1].constant;
+  if (state->packed) mark_packed(context, 1);
   return state->packed ? pack_constant_phases(context, *state) : Error::Ok;
 }
 

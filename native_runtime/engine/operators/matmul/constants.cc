@@ -23,8 +23,11 @@ Error pack_constant(Setup& setup, const MatrixSource& source, std::int64_t count
   return Error::Ok;
 }
 
-Error constant_floats(Setup& setup, const TensorView& view, const float** data) {
+Error constant_floats(PrepareContext& context, std::uint32_t input, const float** data) {
   *data = nullptr;
+  if (input >= context.operands.input_count) return Error::Ok;
+  Setup& setup = context.setup;
+  const TensorView& view = context.operands.inputs[input];
   if (!view.present || !view.constant) return Error::Ok;
   const std::int64_t n = view.shape.numel();
   const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(float);
@@ -32,6 +35,7 @@ Error constant_floats(Setup& setup, const TensorView& view, const float** data) 
   if (copy == nullptr) return setup.fail(Error::MemoryAllocationFailed, "no memory for a constant of %zu bytes", bytes);
   convert_floats(view.data, view.dtype, n, copy);
   *data = copy;
+  mark_packed(context, static_cast<int>(input));
   return Error::Ok;
 }
 

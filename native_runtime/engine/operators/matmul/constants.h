@@ -39,8 +39,11 @@ inline constexpr std::uint64_t kMatrixFormat = 1, kWinogradFormat = 2, kDepthwis
 Error pack_constant(Setup& setup, const MatrixSource& source, std::int64_t count, std::int64_t next,
                     PackedMatrix* matrix);
 
-// A copy of the constant as float that lives as long as the program (the original may go once it is compiled); null for
-// what is missing or not constant.
-Error constant_floats(Setup& setup, const TensorView& view, const float** data);
+// Notes that run never reads input i.
+inline void mark_packed(PrepareContext& context, int i) { context.packed_inputs |= std::uint64_t{1} << i; }
+
+// A copy of the constant as float that lives as long as the program (the original may go); null for an input that is
+// missing or not constant.
+Error constant_floats(PrepareContext& context, std::uint32_t input, const float** data);
 
 }  // namespace wb::engine::WB_ISA::dense

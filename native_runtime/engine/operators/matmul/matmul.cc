@@ -68,12 +68,13 @@ Error matmul_prepare(PrepareContext& context) {
   auto* state = new (memory) State;
   context.state = state;
   const Operands& operands = context.operands;
-  WB_TRY(constant_floats(context.setup, operands.inputs[0], &state->a));
-  if (operands.input_count > 2) WB_TRY(constant_floats(context.setup, operands.inputs[2], &state->bias));
+  WB_TRY(constant_floats(context, 0, &state->a));
+  WB_TRY(constant_floats(context, 2, &state->bias));
   const TensorView& b = operands.inputs[1];
   if (!b.constant) return Error::Ok;
   const Sizes s = sizes_of(context.node, operands);
   state->packed = true;
+  mark_packed(context, 1);
   state->b.k = s.k;
   state->b.n = s.n;
   return pack_constant(context.setup, source_of(s, context.node.attributes.transpose_b, b), leading(b.shape), s.k * s.n,
