@@ -8,7 +8,11 @@
 namespace wb::engine::WB_ISA::dense {
 namespace {
 
+#if defined(__aarch64__) && !defined(__clang__) && __GNUC__ < 13  // kernels/common/types.h
+using Half = __fp16;
+#else
 using Half = _Float16;
+#endif
 
 template <typename T>
 Vector load_floats(const T* p, int n) {
