@@ -180,3 +180,39 @@ def test_pictures_of_the_readme_are_taken(lab: Lab) -> None:
         assert (folder / f"readme-{name}.png").stat().st_size > 10_000
         lab.width(1400)
         lab.close()
+
+
+_ALIVE = """
+import gc
+from ipywidgets.widgets.widget import _instances
+from workbench_widgets.widget import ViewWidget
+def alive():
+    gc.collect()
+    lowerings = sum(isinstance(one, wb.Lowering) for one in gc.get_objects())
+    return lowerings, sum(isinstance(one, ViewWidget) for one in _instances.values())
+def chosen():
+    shown = [one.context.lowering for one in _instances.values() if isinstance(one, ViewWidget)]
+    return any(one.selection.handles for one in shown)
+"""
+
+
+@pytest.mark.parametrize("shown", ["fresh('chain')", "wb.workbench(fresh('chain'))"])
+def test_cell_that_lowers_anew_each_time_keeps_one_lowering(lab: Lab, shown: str) -> None:
+    lab.kernel.run(_ALIVE)
+    # IPython keeps the last value of each run in `Out`, as of any cell: this one has none.
+    lab.open(f"display({shown})\nNone")
+    lab.run()
+    lab.view()
+    lowerings, widgets = lab.kernel.value("alive()")
+    open_comms = "jupyterapp.shell.currentWidget.sessionContext.session.kernel._comms.size"
+    comms = lab.page.evaluate(open_comms)
+    for _ in range(20):
+        lab.run()
+    view = lab.view()
+    assert lab.kernel.value("alive()") == [lowerings, widgets]
+    # And the last one, which nothing else holds, still answers.
+    graph = Graph(lab, view)
+    box = graph.boxes()[graph.nodes()[0]]
+    lab.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    lab.kernel.until("chosen()")
+    lab.until(lambda: lab.page.evaluate(open_comms) <= comms, "the page keeps the closed ones")

@@ -290,6 +290,12 @@ class Context:
             if close is not None:
                 close()
 
+    def resume(self) -> None:
+        """Listen again after `close`, with nothing of what views kept."""
+        self._states.clear()
+        if self._forget is None:
+            self._forget = self._listen()
+
 
 _families: WeakKeyDictionary[Selection, str] = WeakKeyDictionary()
 

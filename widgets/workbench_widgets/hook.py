@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import logging
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakValueDictionary
 
 from workbench.collecting import uncollected
 from workbench.display import StaticViews, in_kernel
@@ -26,8 +26,8 @@ class WidgetViews(StaticViews):
 
     def __init__(self) -> None:
         # One widget an object: showing it again adds a picture of the same model, not a second model with its
-        # own copy of the data.
-        self._widgets: WeakKeyDictionary[Any, ViewWidget] = WeakKeyDictionary()
+        # own copy of the data. By address, as widgets hold their objects: a weak key would never go.
+        self._widgets: WeakValueDictionary[int, ViewWidget] = WeakValueDictionary()
 
     def prepare(self) -> None:
         """Import all views: the first picture asks each for what it shows."""
@@ -60,9 +60,9 @@ class WidgetViews(StaticViews):
         return {**live, **static}
 
     def _live(self, view: View, shown: Any) -> dict[str, Any]:
-        known = self._widgets.get(shown)
-        if known is None or known.comm is None:
-            known = self._widgets[shown] = ViewWidget(view, Context(shown))
+        known = self._widgets.get(id(shown))
+        if known is None or known.context.subject is not shown or known.closed:
+            known = self._widgets[id(shown)] = ViewWidget(view, Context(shown))
         return known.live_bundle()
 
     def workbench(self, subject: Any, **options: Any) -> ViewWidget:

@@ -12,11 +12,14 @@ from typing import Any
 
 import anywidget
 import traitlets
+from ipywidgets import Layout
+from ipywidgets.widgets.widget import _instances
 
 from workbench.collecting import uncollected
 from workbench.errors import WorkbenchError
 from workbench_widgets.context import EVERYTHING, Context
 from workbench_widgets.contract import Failure, Picked, contracts
+from workbench_widgets.outputs import outputs
 from workbench_widgets.pack import pack, parse
 from workbench_widgets.still import still_picture
 from workbench_widgets.view import View, all_views, document
@@ -80,6 +83,7 @@ class ViewWidget(anywidget.AnyWidget):
 
     # anywidget makes a trait of a class attribute only; here each view has a style sheet of its own.
     _css = traitlets.Unicode().tag(sync=True)
+    comm: Any  # a trait of its base, without a type
     about = traitlets.Dict(read_only=True).tag(sync=True)
     documents = traitlets.Dict(read_only=True).tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
@@ -87,6 +91,7 @@ class ViewWidget(anywidget.AnyWidget):
 
     # Also a widget that could not be made is closed when it is collected.
     _ends: Sequence[Callable[[], None]] = ()
+    _resting = False
 
     def __init__(self, view: View, context: Context, *, height: int | None = None) -> None:
         self.view = view
@@ -95,15 +100,19 @@ class ViewWidget(anywidget.AnyWidget):
         code = {"_esm": bundle(view.name, "js"), "_css": bundle(view.name, "css")}
         # The page keeps one style sheet for each of these names.
         super().__init__(**code, _anywidget_id=f"workbench_widgets.{view.name}", height=pixels)
-        self.set_trait("about", dataclasses.asdict(context.about(view.name)))
+        self._begin()
+        self.observe(self._picked, "selection")
+        self.on_msg(self._asked)
+
+    def _begin(self) -> None:
+        context = self.context
+        self.set_trait("about", dataclasses.asdict(context.about(self.view.name)))
         self.set_trait("documents", dict(self._first()))
         self._take_selection()
-        self.observe(self._picked, "selection")
         self._ends = [
             context.selection.on_change(lambda _: self._take_selection()),
             context.connect(self._changed, self._emit),
         ]
-        self.on_msg(self._asked)
 
     def _first(self) -> Iterator[tuple[str, bytes]]:
         for kind, key in self.view.initial(self.context):
@@ -182,11 +191,34 @@ class ViewWidget(anywidget.AnyWidget):
             )
         self.send({"event": event}, [pack(data)])
 
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed for good."""
+        return self.comm is None and not self._resting
+
     def live_bundle(self) -> dict[str, Any]:
         """What a front end that shows widgets reads; empty where none could."""
+        if self._resting:
+            self._resting = False
+            self.context.resume()
+            self._begin()
+            self.layout = Layout()
+            self.open()
+        outputs.note(self)
         made: Any = super()._repr_mimebundle_()
         # With metadata beside it.
         return dict((made[0] if isinstance(made, tuple) else made) or {})
+
+    def rest(self) -> None:
+        """Let go of the page and of the subject's events until it is shown again: no output shows it."""
+        if self.comm is None:
+            return
+        self._resting = True
+        self._let_go()
+        self.layout.close()
+        _instances.pop(self.comm.comm_id, None)
+        self.comm.close()
+        self.comm = None
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """The widget, and a still picture for whoever shows none."""
@@ -195,9 +227,15 @@ class ViewWidget(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Forget the subject and remove the widget from the page."""
+        self._resting = False
+        self._let_go()
+        if self.comm is not None:
+            self.layout.close()  # a widget of its own, which would stay on the page
+        super().close()
+
+    def _let_go(self) -> None:
         for end in self._ends:
             end()
         if self._ends:
             self._ends = ()
             self.context.close()
-        super().close()

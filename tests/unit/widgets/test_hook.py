@@ -133,7 +133,7 @@ def test_widget_that_was_closed_is_made_again(
     lowering: wb.Lowering, kernel: None, views: WidgetViews
 ) -> None:
     first = lowering.edge._repr_mimebundle_()[VIEW]["model_id"]
-    views._widgets[lowering.edge].close()
+    views._widgets[id(lowering.edge)].close()
     assert lowering.edge._repr_mimebundle_()[VIEW]["model_id"] != first
 
 
