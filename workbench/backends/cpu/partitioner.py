@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 from weakref import WeakKeyDictionary
 
 from torch._ops import OpOverload
@@ -33,7 +33,12 @@ class CpuPartitioner(CapabilityPartitioner):
     def __init__(self, *, fuse: bool = True, trial: bool = False, min_nodes: int = 1) -> None:
         specs = [CompileSpec("fuse", bytes([fuse])), CompileSpec("trial", bytes([trial]))]
         super().__init__(BACKEND_ID, specs, min_nodes=min_nodes, merge_disconnected=True)
+        self._options = {"fuse": fuse, "trial": trial, "min_nodes": min_nodes}
         self._contexts: WeakKeyDictionary[ExportedProgram, Context] = WeakKeyDictionary()
+
+    def recipe_options(self) -> dict[str, Any]:
+        """The arguments that make it again, for recipes."""
+        return dict(self._options)
 
     def supports(self, node: Node, program: ExportedProgram) -> Supported | WhyNot:
         """Does an entry of `nodes/` take the operator?"""
