@@ -2,6 +2,8 @@
 
 The library comes from the CMake target `wb_engine_harness`. It is looked for in the folder that the
 environment variable LOWERING_WORKBENCH_HARNESS names, then below `build/` (the newest one).
+
+Where LOWERING_WORKBENCH_RECORD names a file, all that is run is recorded there, to be repeated elsewhere.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from functools import cache
 from pathlib import Path
 
 import torch
+
+import replay_records
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "libwb_engine_harness.so"
@@ -61,6 +65,12 @@ def enumerators(name: str) -> dict[str, int]:
     match = re.search(rf"enum class {name} : std::uint8_t {{(.*?)}}", text, re.DOTALL)
     assert match is not None, name
     return {word: i for i, word in enumerate(re.findall(r"\w+", match[1]))}
+
+
+@cache
+def _records() -> replay_records.Records | None:
+    path = os.environ.get("LOWERING_WORKBENCH_RECORD")
+    return replay_records.Records(Path(path), per_operator=250, elements=30_000) if path else None
 
 
 @cache
@@ -173,6 +183,21 @@ def run(
         for pair in made:
             if pair is not None and not bool((pair[1] == 0xA5).all()):
                 raise OperatorError(1, "wrote past the end of an output")
+        if (records := _records()) is not None:
+            values = [None if pair is None else pair[0] for pair in made]
+            sizes = (attributes or {}).get("sizes", ())
+            assert isinstance(sizes, Sequence)
+            records.operator(
+                op,
+                enumerators("Op")[op],
+                replay_records.attribute_numbers(attributes or {}),
+                [(i, *(item if isinstance(item, tuple) else (item, -1))) for i, item in enumerate(sizes)],
+                [(enumerators("Fn")[s.fn], *(*s.operands, 0, 0)[:3], s.a, s.b) for s in post],
+                inputs,
+                values,
+                post_inputs,
+                constants,
+            )
         return [None if pair is None else pair[0] for pair in made]
     finally:
         lib.wb_engine_free(node)

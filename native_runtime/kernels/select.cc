@@ -1,5 +1,10 @@
 #include "kernels/select.h"
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -82,6 +87,11 @@ bool isa_supported(std::string_view isa) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("fma");
+  }
+#elif defined(__aarch64__)
+  if (isa == "neon") {
+    constexpr unsigned long kNeeded = HWCAP_ASIMD | HWCAP_ASIMDDP | HWCAP_FPHP | HWCAP_ASIMDHP;
+    return (::getauxval(AT_HWCAP) & kNeeded) == kNeeded;
   }
 #endif
   return false;

@@ -9,6 +9,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(WB_ISA_neon)
+#include <arm_neon.h>
 #endif
 
 #ifndef WB_ISA
@@ -23,6 +25,9 @@ inline constexpr int kVectorRegisters = 32;
 #elif defined(WB_ISA_avx2)
 inline constexpr int kVectorBytes = 32;
 inline constexpr int kVectorRegisters = 16;
+#elif defined(WB_ISA_neon)
+inline constexpr int kVectorBytes = 16;
+inline constexpr int kVectorRegisters = 32;
 #else
 inline constexpr int kVectorBytes = 16;
 inline constexpr int kVectorRegisters = 16;
@@ -103,6 +108,9 @@ template <typename V>
 #elif defined(WB_ISA_avx2)
   if constexpr (std::is_same_v<V, Vec<float>>) return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
   if constexpr (std::is_same_v<V, Vec<double>>) return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(WB_ISA_neon)
+  if constexpr (std::is_same_v<V, Vec<float>>) return (V)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+  if constexpr (std::is_same_v<V, Vec<double>>) return (V)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 #endif
   return a * b + c;
 }

@@ -26,7 +26,12 @@ struct BFloat16 {
   explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
 
+// Before version 13 GCC knows _Float16 in C++ only for x86. __fp16 is the same in memory, and computes as float.
+#if defined(__aarch64__) && !defined(__clang__) && __GNUC__ < 13
+using Half = __fp16;
+#else
 using Half = _Float16;
+#endif
 
 // F32, F64, I64 and Bool compute; the Raw lanes only move bits of their size.
 enum class Lane : std::uint8_t { F32 = 0, F64 = 1, I64 = 2, Bool = 3, Raw8 = 4, Raw16 = 5, Raw32 = 6, Raw64 = 7 };

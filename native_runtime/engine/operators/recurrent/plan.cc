@@ -128,6 +128,9 @@ Error make_plan(PrepareContext& context, bool is_lstm, Plan* plan) {
     WB_TRY(pack(setup, four, weights));
     plan->most_columns = std::max(plan->most_columns, weights->columns());
   }
+  for (std::uint32_t i = static_cast<std::uint32_t>(first); i < operands.input_count && i < 64; ++i) {
+    context.packed_inputs |= std::uint64_t{1} << i;
+  }
   return Error::Ok;
 }
 
@@ -156,7 +159,8 @@ Error size_plan(ShapeContext& context, Plan* plan) {
     plan->chunk = std::min(plan->chunk, (plan->steps + kChunksOfLayer - 1) / kChunksOfLayer);
   }
   // As many as any way of sharing needs, so that smaller sizes never need more memory.
-  const std::int64_t slots = context.threads == 1 ? 1 : std::max<std::int64_t>({2, context.threads, plan->layers});
+  const std::int64_t alone = plan->layers > 1 ? 2 : 1;  // two layers overlap
+  const std::int64_t slots = context.threads == 1 ? alone : std::max<std::int64_t>({2, context.threads, plan->layers});
   plan->cells_at = slots * plan->slot_floats;
   plan->hidden_at = plan->cells_at + (plan->is_lstm ? states * plan->batch * plan->padded_hidden() : 0);
   plan->sequences_at = plan->hidden_at + (outputs[1].present ? 0 : aligned(states * plan->batch * plan->hidden));
