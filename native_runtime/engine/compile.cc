@@ -1,9 +1,11 @@
 #include "engine/compile.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "engine/describe.h"
 #include "engine/infer/infer.h"
 #include "engine/names.h"
 #include "engine/passes/draft.h"
@@ -12,9 +14,8 @@
 namespace wb::engine {
 namespace {
 
-// The environment variable LOWERING_WORKBENCH_TRIAL=1: for measurements of programs as they are.
-bool asked_for_trial() {
-  const char* text = std::getenv("LOWERING_WORKBENCH_TRIAL");
+bool is_set(const char* variable) {
+  const char* text = std::getenv(variable);
   return text != nullptr && std::strcmp(text, "1") == 0;
 }
 
@@ -35,7 +36,7 @@ Error build(BackendInitContext& context, Program& program, const Options& option
   WB_TRY(verify(report, program.graph));
   WB_TRY(infer_bounds(report, program.graph));
   WB_TRY(rewrite(report, program, options));
-  ProgramSetup setup(context.host, &program, options.trial || asked_for_trial());
+  ProgramSetup setup(context.host, &program, options.trial || is_set("LOWERING_WORKBENCH_TRIAL"));
   return make_steps(context, program, setup);
 }
 
@@ -83,7 +84,11 @@ Result<Program*> compile(BackendInitContext& context, Graph&& graph, const Optio
   auto* program = new (memory) Program(Pool::instance().threads());
   program->graph = std::move(graph);
   const Error error = build(context, *program, options);
-  if (error == Error::Ok) return program;
+  if (error == Error::Ok) {
+    // The environment variable LOWERING_WORKBENCH_DESCRIBE=1 shows what became of each delegate.
+    if (is_set("LOWERING_WORKBENCH_DESCRIBE")) std::fputs(describe(*program).c_str(), stderr);
+    return program;
+  }
   destroy(program);
   return error;
 }

@@ -53,7 +53,7 @@ std::string attributes_text(const Node& node, int rank) {
     text = " (";
     for (int i = 0; i < 4; ++i) {
       text += (i == 0 ? "" : " ") + std::string(kKinds[static_cast<int>(a.head_orders[i].kind)]);
-      if (a.head_orders[i].kind == HeadOrder::Kind::Columns) text += "+" + std::to_string(a.head_orders[i].begin);
+      if (a.head_orders[i].kind == HeadOrder::Kind::Columns) text += "@" + std::to_string(a.head_orders[i].begin);
     }
     text += ")";
   }

@@ -14,7 +14,8 @@ namespace wb::engine {
 
 struct Options {
   bool fuse = true;
-  // Measure the methods that may suit a layer while loading, instead of asking the cost model.
+  // Measure the methods that may suit a layer while loading, instead of asking the cost model. The environment variable
+  // LOWERING_WORKBENCH_TRIAL=1 says so for all programs.
   bool trial = false;
 };
 

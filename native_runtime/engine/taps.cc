@@ -92,15 +92,21 @@ void TapReader::compute(const StepTap& tap) {
 void TapReader::hand_over(const StepTap& tap, std::byte* data, ScalarType dtype) {
   const Tap& what = program_.taps[tap.tap];
   const Shape& shape = program_.shapes[what.value];
-  if (what.rank != shape.rank) return;
   std::int32_t sizes[kMaxRank] = {};
-  for (int d = 0; d < shape.rank; ++d) sizes[what.order[d]] = static_cast<std::int32_t>(shape.sizes[d]);
+  if (what.rank == shape.rank) {
+    for (int d = 0; d < shape.rank; ++d) sizes[what.order[d]] = static_cast<std::int32_t>(shape.sizes[d]);
+  } else {  // a matrix of all rows, which is computed with more dimensions (unfold_products)
+    if (what.rank != 2 || shape.rank < 2) return;
+    const std::int64_t columns = shape.sizes[shape.rank - 1];
+    sizes[1] = static_cast<std::int32_t>(columns);
+    sizes[0] = columns == 0 ? 0 : static_cast<std::int32_t>(shape.numel() / columns);
+  }
   Tensor tensor;
   tensor.data = data;
   tensor.sizes = sizes;
   tensor.dim_order = what.order;
   tensor.dtype = dtype;
-  tensor.rank = shape.rank;
+  tensor.rank = what.rank;
   context_.log_output(tap.id.c_str(), static_cast<int>(what.output), tensor);
 }
 

@@ -216,7 +216,16 @@ class Maker {
     const std::int64_t width = 6;
     const ValueId weight = b_.constant(shape_of({3 * width, in.sizes[1]}), random_.values(3 * width * in.sizes[1]));
     const ValueId product = value(shape_of({in.sizes[0], rows, 3 * width}));
-    b_.node(Op::MatMul, {tokens, weight, kNoValue}, product).attributes.transpose_b = true;
+    if (random_.below(2) == 0) {
+      b_.node(Op::MatMul, {tokens, weight, kNoValue}, product).attributes.transpose_b = true;
+    } else {
+      // As a matrix of all rows, like PyTorch's addmm.
+      const ValueId matrix = value(shape_of({in.sizes[0] * rows, in.sizes[1]}));
+      const ValueId result = value(shape_of({in.sizes[0] * rows, 3 * width}));
+      infer_first(tokens, matrix);
+      b_.node(Op::MatMul, {matrix, weight, kNoValue}, result).attributes.transpose_b = true;
+      infer_first(result, product);
+    }
     std::vector<ValueId> heads;
     for (int i = 0; i < 3; ++i) {
       const ValueId part = value(shape_of({in.sizes[0], rows, width}));
@@ -233,6 +242,11 @@ class Maker {
     const ValueId back = transpose(attended, {0, 2, 1, 3});
     rows_ = value(shape_of({in.sizes[0], rows, width}));
     reshape_to(back, rows_);
+  }
+
+  void infer_first(ValueId x, ValueId y) {
+    reshape_to(x, y);
+    b_.graph.nodes.back().attributes.sizes[0] = {.value = SizeRule::kInfer};
   }
 
   void reshape_to(ValueId x, ValueId y) {

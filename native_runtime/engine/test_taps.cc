@@ -46,7 +46,8 @@ class Capture final : public EventSink {
 };
 
 bool moves_only(Op op) {
-  return op == Op::Transpose || op == Op::Reshape || op == Op::Slice || op == Op::Copy || op == Op::Concat;
+  return op == Op::Transpose || op == Op::Reshape || op == Op::Slice || op == Op::Copy || op == Op::Concat ||
+         op == Op::Pad;
 }
 
 // True if a node of the compiled graph stands for this source.

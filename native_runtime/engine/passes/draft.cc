@@ -135,11 +135,15 @@ void Draft::move_taps(ValueId from, ValueId to, const Permutation& memory) {
   for (Tap& tap : taps) {
     if (tap.value != from) continue;
     tap.value = to;
-    if (tap.rank != memory.rank) continue;
+    if (tap.rank != memory.rank) {
+      if (!memory.is_identity()) tap.value = kNoValue;  // a matrix of rows whose dimensions are permuted
+      continue;
+    }
     std::uint8_t order[kMaxRank];
     std::copy_n(tap.order, kMaxRank, order);
     for (int d = 0; d < tap.rank; ++d) tap.order[d] = order[memory.at[d]];
   }
+  std::erase_if(taps, [](const Tap& tap) { return tap.value == kNoValue; });
 }
 
 void Draft::shift_taps(ValueId out, ValueId between, std::uint32_t steps) {

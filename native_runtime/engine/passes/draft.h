@@ -94,6 +94,10 @@ void remove_dead_code(Draft& draft);
 void fold_constants(Draft& draft);
 // Chains of Transpose nodes become one, or none.
 void merge_transposes(Draft& draft);
+// Chains of Reshape nodes become one, or none.
+void merge_reshapes(Draft& draft);
+// Products of rows that were made of more dimensions take these as they are.
+void unfold_products(Draft& draft);
 // Moves a Transpose behind a Reshape if that brings it together with others.
 void sink_transposes(Draft& draft);
 // Chooses for all values in which order their dimensions stand (layout.h).

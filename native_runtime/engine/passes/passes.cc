@@ -7,6 +7,8 @@ Error run_passes(Draft& draft, bool fuse) {
   split_programs(draft);
   if (fuse) {
     remove_dead_code(draft);
+    merge_reshapes(draft);
+    unfold_products(draft);
     merge_transposes(draft);
     sink_transposes(draft);
     assign_layout(draft);
@@ -14,6 +16,7 @@ Error run_passes(Draft& draft, bool fuse) {
     sink_transposes(draft);
     absorb_transposes(draft);
     free_transposes(draft);
+    merge_reshapes(draft);
     fold_constants(draft);
     forward_outputs(draft);
     fuse_pad(draft);

@@ -1,5 +1,7 @@
 #include "engine/passes/segments.h"
 
+#include <bit>
+
 namespace wb::engine {
 
 bool segments_of(const Value& in, const Node& reshape, const Value& out, std::vector<Segment>* segments) {
@@ -12,7 +14,10 @@ bool segments_of(const Value& in, const Node& reshape, const Value& out, std::ve
     Segment segment{i, i + 1, j, j + 1};
     if (in_dynamic(i) || out_dynamic(j)) {
       const SizeRule& rule = reshape.attributes.sizes[j];
-      if (rule.from_input != i || rule.value > 1) return false;
+      // The only dynamic dimensions of both sides, with the same bound, are the same: so are all other elements.
+      const bool only = std::popcount(in.dynamic) == 1 && std::popcount(out.dynamic) == 1 && in_dynamic(i) &&
+                        out_dynamic(j) && in.shape.sizes[i] == out.shape.sizes[j];
+      if (!only && (rule.from_input != i || rule.value > 1)) return false;
     } else {
       std::int64_t a = in.shape.sizes[i];
       std::int64_t b = out.shape.sizes[j];

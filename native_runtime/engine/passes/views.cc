@@ -48,14 +48,20 @@ class Finder {
     if (!node.post.empty()) return false;
     switch (node.op) {
       case Op::Copy:
-      case Op::Reshape: return show(node.inputs[0], node.outputs[0], 0);
+      case Op::Reshape: return show(node.inputs[0], node.outputs[0], 0, true);
       case Op::Slice: {
+        if (takes_all(node)) return show(node.inputs[0], node.outputs[0], 0, true);
         const std::optional<std::int64_t> offset = slice_offset(node);
-        return offset && show(node.inputs[0], node.outputs[0], *offset);
+        return offset && show(node.inputs[0], node.outputs[0], *offset, false);
       }
       case Op::Concat: return write_in_place(node);
       default: return false;
     }
+  }
+
+  [[nodiscard]] bool takes_all(const Node& node) const {
+    const Attributes& a = node.attributes;
+    return a.step == 1 && a.begin == 0 && a.end >= value(node.inputs[0]).shape.sizes[a.axis];
   }
 
   [[nodiscard]] std::optional<std::int64_t> slice_offset(const Node& node) const {
@@ -74,23 +80,17 @@ class Finder {
     return begin * *inner * static_cast<std::int64_t>(element_size(x.dtype));
   }
 
-  // `out` is the part of x from `offset` on.
-  bool show(ValueId x, ValueId out, std::int64_t offset) {
+  // `out` is the part of x from `offset` on, or all of it.
+  bool show(ValueId x, ValueId out, std::int64_t offset, bool whole) {
     const Alias at = views_.resolve(x);
     if (value(out).kind == ValueKind::Temporary) {
-      views_.aliases[out] = {at.root, at.offset + offset};
+      views_.aliases[out] = {at.root, at.offset + offset, whole && at.whole};
       return true;
     }
     // An output's memory is the caller's: what x stands in moves there, if that is all of it.
-    if (offset != 0 || at.offset != 0 || value(at.root).kind != ValueKind::Temporary) return false;
-    if (bytes_of(value(at.root)) != bytes_of(value(out)) || !same_sizes_always(at.root, out)) return false;
+    if (!whole || !at.whole || value(at.root).kind != ValueKind::Temporary) return false;
     views_.aliases[at.root] = {out, 0};
     return true;
-  }
-
-  // Equal bounds mean equal numbers of elements only if every dynamic dimension of one is found in the other.
-  [[nodiscard]] bool same_sizes_always(ValueId a, ValueId b) const {
-    return (value(a).dynamic == 0 && value(b).dynamic == 0) || value(a).shape == value(b).shape;
   }
 
   bool write_in_place(const Node& node) {
@@ -104,15 +104,12 @@ class Finder {
     for (const ValueId id : node.inputs) {
       const Alias at = views_.resolve(id);
       const bool again = std::ranges::any_of(parts, [&](const Alias& part) { return part.root == at.root; });
-      if (!fixed || again || at.offset != 0 || value(at.root).kind != ValueKind::Temporary ||
-          bytes_of(value(at.root)) != bytes_of(value(id)) || !same_sizes_always(at.root, id)) {
-        return false;
-      }
+      if (!fixed || again || !at.whole || value(at.root).kind != ValueKind::Temporary) return false;
       parts.push_back({at.root, offset});
       offset += value(id).shape.sizes[axis] * *inner * static_cast<std::int64_t>(element_size(value(id).dtype));
       fixed = !is_dynamic(value(id), axis);
     }
-    for (const Alias& part : parts) views_.aliases[part.root] = {out, part.offset};
+    for (const Alias& part : parts) views_.aliases[part.root] = {out, part.offset, parts.size() == 1};
     return true;
   }
 
@@ -146,9 +143,8 @@ class Finder {
   [[nodiscard]] bool may_overwrite(const Node& node, ValueId id, const Alias& at) const {
     const Value& out = value(node.outputs[0]);
     const Value& in = value(id);
-    if (value(at.root).kind != ValueKind::Temporary || at.offset != 0) return false;
-    if (!(in.shape == out.shape) || in.dynamic != out.dynamic || bytes_of(value(at.root)) != bytes_of(out) ||
-        element_size(in.dtype) != element_size(out.dtype)) {
+    if (value(at.root).kind != ValueKind::Temporary || !at.whole) return false;
+    if (!(in.shape == out.shape) || in.dynamic != out.dynamic || element_size(in.dtype) != element_size(out.dtype)) {
       return false;
     }
     return std::ranges::all_of(node.inputs,
@@ -164,7 +160,8 @@ class Finder {
 Alias Views::resolve(ValueId id) const {
   Alias alias{id, 0};
   while (aliases[alias.root].root != alias.root) {
-    alias = {aliases[alias.root].root, alias.offset + aliases[alias.root].offset};
+    const Alias& next = aliases[alias.root];
+    alias = {next.root, alias.offset + next.offset, alias.whole && next.whole};
   }
   return alias;
 }

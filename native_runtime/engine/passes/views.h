@@ -11,6 +11,7 @@ namespace wb::engine {
 struct Alias {
   ValueId root = kNoValue;
   std::int64_t offset = 0;
+  bool whole = true;  // it is all of the root, whatever the sizes
 };
 
 struct Views {
