@@ -28,8 +28,10 @@ struct Layer {
   [[nodiscard]] std::int64_t time(std::int64_t i) const { return reverse ? steps - 1 - i : i; }
 };
 
-// Takes the steps [first, first + count) in the order of the direction; `gates` has room for count batch
-// weights->columns() floats.
-void advance(const Layer& layer, std::int64_t first, std::int64_t count, float* gates);
+// For the steps [first, first + count) in the order of the direction: the products of their inputs, to `gates`, which
+// has room for count batch weights->columns() floats; and the steps themselves. `beside`, if not null, is computed
+// meanwhile; then first is 0.
+void multiply_inputs(const Layer& layer, std::int64_t first, std::int64_t count, float* gates);
+void take_steps(const Layer& layer, std::int64_t first, std::int64_t count, const float* gates, Beside* beside);
 
 }  // namespace wb::engine::WB_ISA::recurrent

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <new>
 
+#include "engine/operators/recurrent/beside.h"
 #include "engine/operators/recurrent/layer.h"
 #include "engine/operators/recurrent/plan.h"
 
@@ -137,8 +138,12 @@ class Run {
 
   void run_chunk(const Layer& layer, std::int64_t first, float* gates) const {
     const std::int64_t count = std::min(plan_.chunk, plan_.steps - first);
-    advance(layer, first, count, gates);
-    const std::int64_t last = layer.time(first + count - 1);
+    multiply_inputs(layer, first, count, gates);
+    take_steps(layer, first, count, gates, nullptr);
+    keep_hidden(layer, layer.time(first + count - 1));
+  }
+
+  void keep_hidden(const Layer& layer, std::int64_t last) const {
     for (std::int64_t n = 0; n < layer.batch; ++n) {
       std::memcpy(layer.hidden + n * plan_.hidden, layer.output.at(last, n),
                   static_cast<std::size_t>(plan_.hidden) * sizeof(float));
@@ -152,11 +157,30 @@ class Run {
 
   void run_rows(std::int64_t begin, std::int64_t end, int thread) const {
     if (begin == end) return;
+    if (plan_.sharing == Sharing::Alone && plan_.chunk >= plan_.steps && plan_.layers > 1 &&
+        Beside::fits(make_layer(0, 0, begin, end - begin), plan_.weights[1])) {
+      return run_overlapped();
+    }
     for (std::int64_t layer = 0; layer < plan_.layers; ++layer) {
       for (std::int64_t direction = 0; direction < plan_.directions; ++direction) {
         run_layer(layer, direction, begin, end - begin, gates(thread));
       }
     }
+  }
+
+  // Layers one after the other, each with the product of the next one's inputs beside its steps.
+  void run_overlapped() const {
+    Layer layer = make_layer(0, 0, 0, 1);
+    multiply_inputs(layer, 0, plan_.steps, gates(0));
+    for (std::int64_t i = 0; i + 1 < plan_.layers; ++i) {
+      Beside beside(layer, plan_.weights[i + 1], gates((i + 1) % 2));
+      take_steps(layer, 0, plan_.steps, gates(i % 2), &beside);
+      beside.finish();
+      keep_hidden(layer, plan_.steps - 1);
+      layer = make_layer(i + 1, 0, 0, 1);
+    }
+    take_steps(layer, 0, plan_.steps, gates((plan_.layers - 1) % 2), nullptr);
+    keep_hidden(layer, plan_.steps - 1);
   }
 
   // Each chunk when the layer below has done it. The pool hands indices out in order, so that the layer below is

@@ -1,5 +1,7 @@
 #include "engine/operators/recurrent/step.h"
 
+#include "engine/operators/recurrent/beside.h"
+
 namespace wb::engine::WB_ISA::recurrent {
 namespace {
 
@@ -36,16 +38,29 @@ void run_groups(const Step& step, std::int64_t group, const float* weights, std:
   }
 }
 
+template <typename Cell>
+void run_beside(const Step& step, std::int64_t group, const float* weights, std::int64_t stride,
+                const dense::Tile& other) {
+  StepTile<Cell, 1, 2> tile;
+  tile.template run_beside<Beside::kRows>(step, group, weights, stride, other);
+}
+
 // Two groups at once where that leaves registers for the rows: their weights are one stream.
 template <typename Cell>
-void run_step(const Step& step) {
+void run_step(const Step& step, Beside* beside, std::int64_t ready) {
   constexpr std::int64_t kGroupColumns = std::int64_t{Cell::kGates} * kWidth;
   const std::int64_t groups = step.weights->groups();
   const bool pairs = step.batch == 1 || rows_for<Cell>(2) > 1;
-  for (std::int64_t group = 0; group < groups; group += 2) {
+  for (std::int64_t i = 0; i < groups; i += 2) {
+    const std::int64_t group = step.backwards ? (groups - 1) / 2 * 2 - i : i;
     const float* const weights = step.weights->recurrent + group * kGroupColumns * step.weights->hidden;
     if (group + 1 == groups) {
       run_groups<Cell, 1>(step, group, weights, kGroupColumns);
+      continue;
+    }
+    const dense::Tile* const other = beside == nullptr ? nullptr : beside->take(ready);
+    if (other != nullptr) {
+      run_beside<Cell>(step, group, weights, 2 * kGroupColumns, *other);
     } else if (pairs) {
       run_groups<Cell, 2>(step, group, weights, 2 * kGroupColumns);
     } else {
@@ -57,7 +72,7 @@ void run_step(const Step& step) {
 
 }  // namespace
 
-void run_lstm_step(const Step& step) { run_step<LstmCell>(step); }
-void run_gru_step(const Step& step) { run_step<GruCell>(step); }
+void run_lstm_step(const Step& step, Beside* beside, std::int64_t ready) { run_step<LstmCell>(step, beside, ready); }
+void run_gru_step(const Step& step, Beside* beside, std::int64_t ready) { run_step<GruCell>(step, beside, ready); }
 
 }  // namespace wb::engine::WB_ISA::recurrent

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/operators/matmul/tile.h"
 #include "engine/operators/recurrent/cell.h"
 #include "engine/operators/recurrent/weights.h"
 
@@ -21,6 +22,8 @@ struct Step {
   std::int64_t after_stride = 0;
   float* cell = nullptr;  // padded to whole vectors; updated in place
   std::int64_t cell_stride = 0;
+  // From the last weight to the first: what the step before read last is still in the first-level cache.
+  bool backwards = false;
 };
 
 template <typename Cell, int Rows, int Groups>
@@ -43,30 +46,72 @@ struct StepTile {
     }
   }
 
-  // Groups [group, group + Groups) of rows [row, row + Rows); `weights` is where the first group's stand, `stride` the
-  // distance of their rows.
-  [[gnu::always_inline]] void run(const Step& step, std::int64_t row, std::int64_t group, const float* weights,
-                                  std::int64_t stride) {
-    const std::int64_t hidden = step.weights->hidden;
-    const float* rows[Rows];
+  // Groups [group, group + Groups) of rows [row, row + Rows).
+  [[gnu::always_inline]] void start(const Step& step, std::int64_t row, std::int64_t group, const float** rows) {
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
-      rows[r] = step.before + (row + r) * step.before_stride;
+      rows[r] = step.before + (row + r) * step.before_stride + (step.backwards ? step.weights->hidden - 1 : 0);
 #pragma GCC unroll 2
       for (int u = 0; u < Groups; ++u) {
         Cell::start(step.gates + (row + r) * step.gates_stride + (group + u) * kGroupColumns,
                     step.weights->recurrent_bias + (group + u) * kWidth, sums[r][u]);
       }
     }
-    std::int64_t k = 0;
-    for (; k + 4 <= hidden; k += 4) {
-      add(rows, k, weights);
-      add(rows, k + 1, weights + stride);
-      add(rows, k + 2, weights + 2 * stride);
-      add(rows, k + 3, weights + 3 * stride);
+  }
+
+  // `weights` is where the first group's stand, `stride` the distance of their rows.
+  [[gnu::always_inline]] void run(const Step& step, std::int64_t row, std::int64_t group, const float* weights,
+                                  std::int64_t stride) {
+    const std::int64_t hidden = step.weights->hidden;
+    const float* rows[Rows];
+    start(step, row, group, rows);
+    const std::int64_t ahead = step.backwards ? -1 : 1;
+    if (step.backwards) weights += (hidden - 1) * stride;
+    stride *= ahead;
+    std::int64_t left = hidden;
+    for (; left >= 4; left -= 4) {
+      add(rows, 0, weights);
+      add(rows, ahead, weights + stride);
+      add(rows, 2 * ahead, weights + 2 * stride);
+      add(rows, 3 * ahead, weights + 3 * stride);
       weights += 4 * stride;
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r) rows[r] += 4 * ahead;
     }
-    for (; k < hidden; ++k, weights += stride) add(rows, k, weights);
+    for (std::int64_t k = 0; k < left; ++k, weights += stride) add(rows, k * ahead, weights);
+    finish_all(step, row, group);
+  }
+
+  // The same, with a tile of another product of the same depth.
+  template <int OtherRows>
+  [[gnu::always_inline]] void run_beside(const Step& step, std::int64_t group, const float* weights,
+                                         std::int64_t stride, const dense::Tile& other) {
+    const std::int64_t hidden = step.weights->hidden;
+    const float* rows[Rows];
+    start(step, 0, group, rows);
+    dense::Accumulators<OtherRows, dense::kTileVectors> sums_of_other;
+    sums_of_other.start(other);
+    constexpr int kPointers = (OtherRows + 2) / 3;
+    const float* others[kPointers];
+#pragma GCC unroll 4
+    for (int p = 0; p < kPointers; ++p) others[p] = other.a + 3 * p * other.lda;
+    const float* b = other.b;
+    const std::int64_t ahead = step.backwards ? -1 : 1;
+    if (step.backwards) weights += (hidden - 1) * stride;
+    stride *= ahead;
+    for (std::int64_t k = 0; k < hidden; ++k) {
+      add(rows, k * ahead, weights);
+      sums_of_other.step(others, other.lda, 0, b);
+      weights += stride;
+      b += other.ldb;
+#pragma GCC unroll 4
+      for (int p = 0; p < kPointers; ++p) others[p] += 1;
+    }
+    sums_of_other.finish(other);
+    finish_all(step, 0, group);
+  }
+
+  [[gnu::always_inline]] void finish_all(const Step& step, std::int64_t row, std::int64_t group) {
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 2
@@ -101,7 +146,9 @@ constexpr int rows_for(int groups) {
   return (simd::kVectorRegisters - 1) / (Cell::kSums * groups + 1);
 }
 
-void run_lstm_step(const Step& step);
-void run_gru_step(const Step& step);
+class Beside;
+// `beside`, if not null, gets time of its own where the step waits; `ready` of its rows stand.
+void run_lstm_step(const Step& step, Beside* beside, std::int64_t ready);
+void run_gru_step(const Step& step, Beside* beside, std::int64_t ready);
 
 }  // namespace wb::engine::WB_ISA::recurrent
