@@ -54,8 +54,7 @@ struct WinogradMethod {
           for (int x = 0; x < 3; ++x) Transforms::template weight<3, 3>(taps + 9 * i + x, half + x);
 #pragma GCC unroll 6
           for (int y = 0; y < kSide; ++y) Transforms::template weight<1, 1>(half + 3 * y, whole + kSide * y);
-          float* const row = place.row(first + i);
-          for (int e = 0; e < kElements; ++e) simd::store(row + e * plane, whole[e]);
+          for (int e = 0; e < kElements; ++e) place.store(first + i, e * plane, whole[e]);
         }
       }
     }

@@ -47,7 +47,7 @@ class ColumnPacker {
   }
 
  private:
-  void put(std::int64_t kk, Vector v) { simd::store(place_.row(kk), v); }
+  void put(std::int64_t kk, Vector v) { place_.store(kk, 0, v); }
 
   void transposed(bool taps_first) {
     std::int64_t tap = 0;

@@ -15,7 +15,7 @@ struct PackedMatrix {
   const float* data = nullptr;
   std::int64_t k = 0, n = 0;
 
-  [[nodiscard]] std::int64_t columns() const { return (n + kWidth - 1) / kWidth * kWidth; }
+  [[nodiscard]] std::int64_t columns() const { return round_up(n); }
   [[nodiscard]] std::int64_t panels() const { return (n + kPanel - 1) / kPanel; }
   // Blocks of nearly the same number of rows, a multiple of four.
   [[nodiscard]] std::int64_t blocks() const { return k == 0 ? 1 : (k + kBlockK - 1) / kBlockK; }
@@ -27,7 +27,10 @@ struct PackedMatrix {
     const std::int64_t left = n - panel * kPanel;
     return static_cast<int>(left < kPanel ? left : kPanel);
   }
-  [[nodiscard]] static int vectors(int columns) { return (columns + kWidth - 1) / kWidth; }
+  // To the columns that are stored.
+  [[nodiscard]] static constexpr std::int64_t round_up(std::int64_t columns) {
+    return (columns + kUnit - 1) / kUnit * kUnit;
+  }
   [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(k * columns()) * sizeof(float); }
   // Where the panel of the block of rows [k0, k0 + kc) starts.
   [[nodiscard]] const float* panel(std::int64_t k0, std::int64_t kc, std::int64_t index) const {
@@ -62,11 +65,18 @@ class PackedColumn {
  public:
   PackedColumn(const PackedMatrix& matrix, std::int64_t column, float* to)
       : matrix_(matrix), to_(to), panel_(column / kPanel), lane_(column % kPanel) {
-    stride_ = static_cast<std::int64_t>(PackedMatrix::vectors(matrix.panel_columns(panel_))) * kWidth;
+    stride_ = PackedMatrix::round_up(matrix.panel_columns(panel_));
+    columns_ = static_cast<int>(stride_ - lane_ < kWidth ? stride_ - lane_ : kWidth);
   }
-  [[nodiscard]] float* row(std::int64_t kk) {
+  // Row kk of the matrix that stands `offset` elements further.
+  void store(std::int64_t kk, std::int64_t offset, Vector v) {
     if (kk < start_ || kk >= end_) enter(kk);
-    return base_ + (kk - start_) * stride_;
+    float* const to = base_ + (kk - start_) * stride_ + offset;
+    if (columns_ == kWidth) {
+      simd::store(to, v);
+    } else {
+      simd::store_first(to, v, columns_);
+    }
   }
 
  private:
@@ -75,6 +85,7 @@ class PackedColumn {
   const PackedMatrix& matrix_;
   float* to_;
   std::int64_t panel_, lane_, stride_;
+  int columns_;                       // that are stored
   std::int64_t start_ = 0, end_ = 0;  // rows of the block that base_ is for
   float* base_ = nullptr;
 };

@@ -38,7 +38,7 @@ class Worker {
       : product_(product),
         scratch_(scratch),
         tiles_(i0, i1, product.period == 0 ? i1 - i0 : product.period,
-               product.b.columns() == kWidth ? kNarrowRows : kTileRows) {
+               product.b.columns() <= kWidth ? kNarrowRows : kTileRows) {
     copy_ = product.a.fill != nullptr || rows_collide(product.a.lda, static_cast<int>(tiles_.start(1) - i0));
   }
 
@@ -66,11 +66,11 @@ class Worker {
     for (std::int64_t p = block.p0; p < block.p1; ++p) {
       const std::int64_t j = p * kPanel;
       const int columns = product_.b.panel_columns(p);
-      const int vectors = PackedMatrix::vectors(columns);
+      const auto stored = static_cast<int>(PackedMatrix::round_up(columns));
       tile->b = product_.b.panel(block.k0, block.kc, p);
-      tile->ldb = static_cast<std::int64_t>(vectors) * kWidth;
+      tile->ldb = stored;
       tile->c = product_.c + offset + j;
-      tile->tail = columns - (vectors - 1) * kWidth;
+      tile->tail = columns - (stored - 1) / kWidth * kWidth;
       tile->bias = finish.bias == nullptr ? nullptr : finish.bias + j;
       if (block.last) {
         tile->residual = finish.residual == nullptr ? nullptr : finish.residual + offset + j;
@@ -78,7 +78,7 @@ class Worker {
         tile->low = finish.low;
         tile->high = finish.high;
       }
-      tile_function(rows, vectors)(*tile);
+      tile_function_of(rows, stored)(*tile);
       tile->ahead += tile->ahead_step * (block.kc / 2);
     }
     if (block.last && finish.rest != nullptr) finish_tile(block, i, rows, product_.c + offset);

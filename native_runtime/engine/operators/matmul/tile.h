@@ -41,7 +41,7 @@ struct Tile {
   float low = 0, high = 0;
   bool accumulate = false;  // start from c
   bool clamp = false;
-  int tail = kWidth;  // columns of the last vector
+  int tail = kWidth;  // columns of the last vector, or of the last half of one
   // Memory to bring near meanwhile: a line every other step, `ahead_step` bytes apart. A null pointer does no harm.
   const char* ahead = nullptr;
   std::int64_t ahead_step = 0;
@@ -54,43 +54,103 @@ using Whole = std::integral_constant<int, kWidth>;
 [[gnu::always_inline]] inline void store_some(float* p, Vector v, Whole /*n*/) { simd::store(p, v); }
 [[gnu::always_inline]] inline void store_some(float* p, Vector v, int n) { simd::store_first(p, v, n); }
 
+// Half a vector, where instructions on halves cost half.
+#if defined(WB_ISA_avx512)
+inline constexpr int kUnit = kWidth / 2;
+#else
+inline constexpr int kUnit = kWidth;
+#endif
+typedef float HalfVector __attribute__((vector_size(kUnit * sizeof(float))));
+typedef float HalfInMemory __attribute__((vector_size(kUnit * sizeof(float)), aligned(alignof(float)), may_alias));
+
 using TileFunction = void (*)(const Tile& tile);
 
-template <int R, int V>
-struct Accumulators {
-  Vector acc[R][V];
-
-  [[gnu::always_inline]] static Vector load_part(const float* p, int v, int tail) {
-    return v == V - 1 && tail != kWidth ? simd::load_first(p + v * kWidth, tail) : simd::load(p + v * kWidth);
+// The last vector of a tile's rows: a whole one or half of one, of which `tail` columns exist.
+struct WholeLast {
+  using Type = Vector;
+  static constexpr int kColumns = kWidth;
+  [[gnu::always_inline]] static Type load(const float* p) { return simd::load(p); }
+  [[gnu::always_inline]] static Type load(const float* p, int tail) {
+    return tail != kColumns ? simd::load_first(p, tail) : simd::load(p);
   }
+  [[gnu::always_inline]] static void store(float* p, Type v, int tail) {
+    if (tail != kColumns) {
+      simd::store_first(p, v, tail);
+    } else {
+      simd::store(p, v);
+    }
+  }
+  [[gnu::always_inline]] static Type splat(float x) { return simd::splat(x); }
+  [[gnu::always_inline]] static Type fma(Type a, Type b, Type c) { return simd::fma(a, b, c); }
+};
+
+#if defined(WB_ISA_avx512)
+struct HalfLast {
+  using Type = HalfVector;
+  static constexpr int kColumns = kUnit;
+  [[gnu::always_inline]] static __mmask8 mask(int n) { return static_cast<__mmask8>((1U << n) - 1U); }
+  [[gnu::always_inline]] static Type load(const float* p) { return *reinterpret_cast<const HalfInMemory*>(p); }
+  [[gnu::always_inline]] static Type load(const float* p, int tail) {
+    return tail != kColumns ? (Type)_mm256_maskz_loadu_ps(mask(tail), p) : load(p);
+  }
+  [[gnu::always_inline]] static void store(float* p, Type v, int tail) {
+    if (tail != kColumns) {
+      _mm256_mask_storeu_ps(p, mask(tail), (__m256)v);
+    } else {
+      *reinterpret_cast<HalfInMemory*>(p) = v;
+    }
+  }
+  [[gnu::always_inline]] static Type splat(float x) { return x - Type{}; }
+  [[gnu::always_inline]] static Type fma(Type a, Type b, Type c) {
+    return (Type)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+  }
+};
+#else
+using HalfLast = WholeLast;
+#endif
+
+// R rows of V vectors, the last one of type Last.
+template <int R, int V, typename Last = WholeLast>
+struct Accumulators {
+  static constexpr int kWhole = V - 1;
+  using LastVector = typename Last::Type;
+  Vector acc[R][V];  // the last one is not used
+  LastVector last[R];
 
   [[gnu::always_inline]] void start(const Tile& tile) {
     if (tile.accumulate) {
 #pragma GCC unroll 28
       for (int r = 0; r < R; ++r) {
+        const float* c = tile.c + r * tile.ldc;
 #pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) acc[r][v] = load_part(tile.c + r * tile.ldc, v, tile.tail);
+        for (int v = 0; v < kWhole; ++v) acc[r][v] = simd::load(c + v * kWidth);
+        last[r] = Last::load(c + kWhole * kWidth, tile.tail);
       }
       return;
     }
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) {
-      const Vector bias = tile.bias != nullptr ? load_part(tile.bias, v, tile.tail) : Vector{};
+    for (int v = 0; v < kWhole; ++v) {
+      const Vector bias = tile.bias != nullptr ? simd::load(tile.bias + v * kWidth) : Vector{};
 #pragma GCC unroll 28
       for (int r = 0; r < R; ++r) acc[r][v] = bias;
     }
+    const LastVector bias = tile.bias != nullptr ? Last::load(tile.bias + kWhole * kWidth, tile.tail) : LastVector{};
+#pragma GCC unroll 28
+    for (int r = 0; r < R; ++r) last[r] = bias;
   }
 
   // Three rows share a pointer: the others are base + lda and base + 2 lda, which are address modes.
   [[gnu::always_inline]] void step(const float* const* rows, std::int64_t lda, int kk, const float* b) {
     Vector bv[V];
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) bv[v] = simd::load(b + v * kWidth);
+    for (int v = 0; v < kWhole; ++v) bv[v] = simd::load(b + v * kWidth);
+    const LastVector bl = Last::load(b + kWhole * kWidth);
 #pragma GCC unroll 28
     for (int r = 0; r < R; ++r) {
-      const Vector av = simd::splat(rows[r / 3][(r % 3) * lda + kk]);
+      const float a = rows[r / 3][(r % 3) * lda + kk];
 #pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) acc[r][v] = simd::fma(av, bv[v], acc[r][v]);
+      for (int v = 0; v < kWhole; ++v) acc[r][v] = simd::fma(simd::splat(a), bv[v], acc[r][v]);
+      last[r] = Last::fma(Last::splat(a), bl, last[r]);
     }
   }
 
@@ -98,37 +158,36 @@ struct Accumulators {
     if (tile.residual != nullptr) {
 #pragma GCC unroll 28
       for (int r = 0; r < R; ++r) {
+        const float* residual = tile.residual + r * tile.ldc;
 #pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) acc[r][v] += load_part(tile.residual + r * tile.ldc, v, tile.tail);
+        for (int v = 0; v < kWhole; ++v) acc[r][v] += simd::load(residual + v * kWidth);
+        last[r] += Last::load(residual + kWhole * kWidth, tile.tail);
       }
     }
     if (tile.clamp) {
-      const Vector low = simd::splat(tile.low);
-      const Vector high = simd::splat(tile.high);
 #pragma GCC unroll 28
       for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) acc[r][v] = simd::min(high, simd::max(low, acc[r][v]));
+        for (int v = 0; v < kWhole; ++v) {
+          acc[r][v] = simd::min(simd::splat(tile.high), simd::max(simd::splat(tile.low), acc[r][v]));
+        }
+        last[r] = simd::min(Last::splat(tile.high), simd::max(Last::splat(tile.low), last[r]));
       }
     }
 #pragma GCC unroll 28
     for (int r = 0; r < R; ++r) {
       float* const c = tile.c + r * tile.ldc;
 #pragma GCC unroll 4
-      for (int v = 0; v < V - 1; ++v) simd::store(c + v * kWidth, acc[r][v]);
-      if (tile.tail == kWidth) {
-        simd::store(c + (V - 1) * kWidth, acc[r][V - 1]);
-      } else {
-        simd::store_first(c + (V - 1) * kWidth, acc[r][V - 1], tile.tail);
-      }
+      for (int v = 0; v < kWhole; ++v) simd::store(c + v * kWidth, acc[r][v]);
+      Last::store(c + kWhole * kWidth, last[r], tile.tail);
     }
   }
 };
 
-template <int R, int V>
+template <int R, int V, typename Last = WholeLast>
 void tile_product(const Tile& tile) {
   constexpr int kGroups = (R + 2) / 3;
-  Accumulators<R, V> acc;
+  Accumulators<R, V, Last> acc;
   acc.start(tile);
   const std::int64_t lda = tile.lda;
   const std::int64_t ldb = tile.ldb;
@@ -164,7 +223,9 @@ void tile_product(const Tile& tile) {
   acc.finish(tile);
 }
 
-// The function for `rows` rows (1 ... kTileRows, or kNarrowRows if `vectors` is 1).
+// The function for `rows` rows (1 ... kTileRows, or kNarrowRows if `vectors` is 1) of one or two vectors.
 [[nodiscard]] TileFunction tile_function(int rows, int vectors);
+// The same by columns, a multiple of kUnit.
+[[nodiscard]] TileFunction tile_function_of(int rows, int columns);
 
 }  // namespace wb::engine::WB_ISA::dense
