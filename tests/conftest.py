@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from interop_fixtures import delegated_by_executorch as delegated_by_executorch
 from interop_fixtures import made_by_executorch as made_by_executorch
 from interop_fixtures import run_in_executorch as run_in_executorch
 

@@ -69,5 +69,49 @@ def run_in_executorch() -> Callable[..., list[Any]]:
     return run
 
 
+@pytest.fixture(scope="session")
+def delegated_by_executorch() -> Callable[..., Path]:
+    """A function that gives ExecuTorch's program of a model, delegated to XNNPACK.
+
+    Called with a name, the model, its inputs, and a text that says what the model computes (anything that
+    changes with it). Kept in build/test-cache, as those of `made_by_executorch`.
+    """
+    from importlib.metadata import version
+
+    CACHE.mkdir(parents=True, exist_ok=True)
+
+    def make(
+        name: str,
+        model: torch.nn.Module,
+        inputs: tuple[Any, ...],
+        source: str = "",
+        dynamic_shapes: Any = None,
+    ) -> Path:
+        digest = hashlib.blake2b(digest_size=8)
+        digest.update(source.encode())
+        for key, tensor in model.state_dict().items():
+            digest.update(key.encode())
+            digest.update(tensor.detach().contiguous().view(-1).view(torch.uint8).numpy().data)
+        digest.update(repr([(tuple(value.shape), value.dtype, value.stride()) for value in inputs]).encode())
+        versions = f"{version('executorch')}-{torch.__version__}"
+        path = CACHE / f"xnnpack-{name}-{versions}-{digest.hexdigest()}.pte"
+        with open(CACHE / f"xnnpack-{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+                from executorch.exir import to_edge_transform_and_lower
+
+                half = path.with_suffix(f".{os.getpid()}")
+                with torch.no_grad():
+                    exported = torch.export.export(model, inputs, dynamic_shapes=dynamic_shapes)
+                edge = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
+                with open(half, "wb") as file:
+                    edge.to_executorch().write_to_file(file)
+                half.rename(path)
+        return path
+
+    return make
+
+
 def _plain(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.ndim != 4

@@ -56,7 +56,7 @@ std::uint64_t Random::next() {
 }
 
 Mutator::Mutator(std::vector<std::byte> original) : original_(std::move(original)) {
-  structured_ = original_.size();
+  structured_.push_back({0, original_.size()});
   find_fields();
 }
 
@@ -64,15 +64,6 @@ void Mutator::add(const void* address, std::uint8_t width, std::uint8_t kind) {
   if (address == nullptr) return;
   const auto offset = static_cast<const std::byte*>(address) - original_.data();
   fields_.push_back({static_cast<std::size_t>(offset), width, kind});
-}
-
-template <typename T>
-void Mutator::add_vector(const T* vector, std::uint8_t kind) {
-  if (vector == nullptr) return;
-  const auto width = static_cast<std::uint8_t>(sizeof(typename T::value_type));
-  for (std::uint32_t i = 0; i < vector->size(); ++i) {
-    add(vector->Data() + std::size_t{i} * width, width, kind);
-  }
 }
 
 template <typename Plan>
@@ -144,14 +135,28 @@ void Mutator::find_fields() {
     add(address_of(segment, fb::DataSegment::VT_SIZE), 8, kOffset);
     if (segment.size() != 0) {
       const auto begin = static_cast<std::size_t>(program.get()->segment(i).data() - original_.data());
-      structured_ = begin < structured_ ? begin : structured_;
+      structured_[0].size = begin < structured_[0].size ? begin : structured_[0].size;
     }
   }
   if (root.constant_segment() != nullptr) {
     add(address_of(*root.constant_segment(), fb::SubsegmentOffsets::VT_SEGMENT_INDEX), 4, kBufferIndex);
     add_vector(root.constant_segment()->offsets(), kOffset);
   }
-  for (std::size_t i = 0; i < program.get()->method_count(); ++i) add_plan(program.get()->method_at(i));
+  for (std::size_t i = 0; i < program.get()->method_count(); ++i) {
+    const fb::ExecutionPlan& plan = program.get()->method_at(i);
+    add_plan(plan);
+    for (std::uint32_t d = 0; d < count(plan.delegates()); ++d) {
+      const fb::BackendDelegate& delegate = *plan.delegates()->Get(d);
+      add_delegate(view(delegate.id()), program.get()->delegate_data(delegate));
+    }
+  }
+}
+
+// The flatbuffer of the program or, as often, that of one of its delegates.
+const Mutator::Range& Mutator::random_range(Random& random, std::size_t end) const {
+  const std::size_t more = structured_.size() - 1;
+  const Range& range = structured_[more == 0 || random.below(2) == 0 ? 0 : 1 + random.below(more)];
+  return range.offset + range.size <= end ? range : structured_[0];
 }
 
 void Mutator::change_field(std::vector<std::byte>& bytes, Random& random) const {
@@ -176,23 +181,27 @@ void Mutator::change_field(std::vector<std::byte>& bytes, Random& random) const 
 }
 
 void Mutator::change_bytes(std::vector<std::byte>& bytes, Random& random) const {
-  const std::size_t limit = structured_ < bytes.size() ? structured_ : bytes.size();
+  const Range& range = random_range(random, bytes.size());
+  const std::size_t limit = range.offset >= bytes.size()               ? 0
+                            : range.size < bytes.size() - range.offset ? range.size
+                                                                       : bytes.size() - range.offset;
   if (limit < 16) return;
+  std::byte* first = bytes.data() + range.offset;
   switch (random.below(4)) {
-    case 0: bytes[random.below(limit)] ^= std::byte{1} << static_cast<int>(random.below(8)); break;
-    case 1: bytes[random.below(limit)] = static_cast<std::byte>(random.next()); break;
+    case 0: first[random.below(limit)] ^= std::byte{1} << static_cast<int>(random.below(8)); break;
+    case 1: first[random.below(limit)] = static_cast<std::byte>(random.next()); break;
     case 2: {
       const std::size_t width = std::size_t{1} << random.below(4);
       const std::size_t offset = random.below(limit / width) * width;
       const std::uint64_t value = kInteresting[random.below(std::size(kInteresting))];
-      std::memcpy(bytes.data() + offset, &value, width);
+      std::memcpy(first + offset, &value, width);
       break;
     }
     default: {
       const std::size_t length = 1 + random.below(limit < 64 ? limit / 2 : 32);
       const std::size_t from = random.below(limit - length);
       const std::size_t to = random.below(limit - length);
-      std::memmove(bytes.data() + to, bytes.data() + from, length);
+      std::memmove(first + to, first + from, length);
       break;
     }
   }
