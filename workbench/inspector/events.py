@@ -304,9 +304,15 @@ class BlockBuilder:
                 group.metadata.extend(call.metadata for call in calls if call.metadata)
             values = [] if name == OVERHEAD_EVENT else data.pop((chain, instruction, delegate_id), [])
             events.append(self._event(signature, group, values))
-        # Values whose time was not recorded are rows of their own.
+        # Values whose time was not recorded are rows of their own: also those of a fused group's members.
         events.extend(
-            Event("", instruction=instruction, delegate_debug_identifier=delegate_id, debug_data=values)
+            Event(
+                "" if delegate_id is None else str(delegate_id),
+                instruction=instruction,
+                delegate_debug_identifier=delegate_id,
+                is_delegated_op=None if delegate_id is None else True,
+                debug_data=values,
+            )
             for (_, instruction, delegate_id), values in data.items()
         )
         index = first.bundled_input_index
