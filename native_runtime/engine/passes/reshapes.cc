@@ -94,6 +94,40 @@ bool give_rows(Draft& draft, Node& product, Node* reshaped) {
   return true;
 }
 
+// The product of rows goes through a Reshape only, which keeps the last dimension: its rows are reshaped instead.
+bool pull_reshape(Draft& draft, Node& product, Node* before) {
+  if (product.op != Op::MatMul || !product.post.empty() || draft.value(product.inputs[1]).shape.rank != 2) return false;
+  const ValueId rows = product.outputs[0];
+  const Value out = draft.value(rows);
+  if (out.kind != ValueKind::Temporary || out.shape.rank != 2 || draft.readers(rows) != 1) return false;
+  for (Node& reader : draft.graph.nodes) {
+    if (reader.op != Op::Reshape || reader.outputs.empty() || reader.inputs[0] != rows) continue;
+    const Value result = draft.value(reader.outputs[0]);
+    const int last = result.shape.rank - 1;
+    const int dynamic = std::popcount(result.dynamic);
+    if (last < 1 || is_dynamic(result, last) || is_dynamic(out, 1) || dynamic > 1 || out.shape.numel() == 0 ||
+        result.shape.sizes[last] != out.shape.sizes[1]) {
+      return false;
+    }
+    const Value a = draft.value(product.inputs[0]);
+    Value reshaped = result;
+    reshaped.shape.sizes[last] = a.shape.sizes[1];
+    const ValueId id = draft.add_value(reshaped.shape, a.dtype, reshaped.dynamic);
+    before->op = Op::Reshape;
+    before->inputs = {product.inputs[0]};
+    before->outputs = {id};
+    constexpr int kStatic[kMaxRank] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    set_rules(*before, reshaped, kStatic);
+    if (dynamic == 1) before->attributes.sizes[std::countr_zero(result.dynamic)] = {.value = SizeRule::kInfer};
+    draft.move_taps(rows, reader.outputs[0], Permutation::identity(result.shape.rank));
+    product.inputs[0] = id;
+    product.outputs[0] = reader.outputs[0];
+    reader.outputs.clear();
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void merge_reshapes(Draft& draft) {
@@ -122,13 +156,19 @@ void unfold_products(Draft& draft) {
   std::vector<Node> nodes;
   bool any = false;
   for (Node& node : draft.graph.nodes) {
-    Node reshaped;
-    const bool changed = give_rows(draft, node, &reshaped);
-    any = any || changed;
+    Node view;
+    const bool pulled = pull_reshape(draft, node, &view);
+    if (pulled) nodes.push_back(view);
+    const bool given = !pulled && give_rows(draft, node, &view);
     nodes.push_back(node);
-    if (changed) nodes.push_back(std::move(reshaped));
+    if (given) nodes.push_back(std::move(view));
+    any = any || pulled || given;
   }
-  if (any) draft.graph.nodes = std::move(nodes);
+  if (any) {
+    // A Reshape that was pulled up comes later in the list, and was emptied after it was copied or will be.
+    std::erase_if(nodes, [](const Node& node) { return node.outputs.empty(); });
+    draft.graph.nodes = std::move(nodes);
+  }
   merge_reshapes(draft);
 }
 
