@@ -126,3 +126,34 @@ def test_table_of_the_tensors_is_linked(lab: Lab) -> None:
     grid = view.get_by_role("grid", name="Tensors of the memory plan")
     grid.locator("tr[data-row]").filter(has_text="_softmax").click()
     lab.kernel.until("planned.selection.node", lambda node: node == "_softmax")
+
+
+_END_THREADS = """
+def end_threads():
+    # As JupyterLab does when it takes nobody to use them any longer.
+    thread = get_ipython().kernel.shell_channel_thread
+    gone = thread.manager.list_subshell()
+    for name in gone:
+        thread.io_loop.add_callback(thread.manager._delete_subshell, name)
+    return len(gone)
+"""
+
+
+def test_plan_and_selection_arrive_when_the_kernel_ended_the_thread_that_the_page_sends_to(lab: Lab) -> None:
+    view = shown(lab)
+    lab.kernel.run(_END_THREADS)
+    planner = view.get_by_role("combobox", name="Planner")
+    again = view.get_by_role("button", name="Plan again")
+    ended = 0
+    for name in ("naive", "greedy", "best"):
+        planner.select_option(name)
+        again.click()
+        lab.kernel.until("planned.recipe.memory.planner", lambda found: found == name)  # noqa: B023
+        lab.until(lambda: again.count() == 1, "still planning")
+        ended += lab.kernel.value("end_threads()")
+        lab.kernel.until("not get_ipython().kernel.shell_channel_thread.manager.list_subshell()")
+        lab.page.mouse.click(*middle(view, "convolution_1"))
+        lab.kernel.until("planned.selection.node == 'convolution_1'")
+        lab.kernel.run("planned.selection.clear()")
+        lab.until(lambda: view.locator(".wb-memory-pin").count() == 0, "still selected")
+    assert ended, "the page sends to the main thread anyway: the test shows nothing"

@@ -19,6 +19,7 @@ from workbench.collecting import uncollected
 from workbench.errors import WorkbenchError
 from workbench_widgets.context import EVERYTHING, Context
 from workbench_widgets.contract import Failure, Picked, contracts
+from workbench_widgets.messages import Answers, keep_reachable
 from workbench_widgets.outputs import outputs
 from workbench_widgets.pack import pack, parse
 from workbench_widgets.still import still_picture
@@ -100,6 +101,7 @@ class ViewWidget(anywidget.AnyWidget):
         code = {"_esm": bundle(view.name, "js"), "_css": bundle(view.name, "css")}
         # The page keeps one style sheet for each of these names.
         super().__init__(**code, _anywidget_id=f"workbench_widgets.{view.name}", height=pixels)
+        self._answers = Answers()
         self._begin()
         self.observe(self._picked, "selection")
         self.on_msg(self._asked)
@@ -151,15 +153,22 @@ class ViewWidget(anywidget.AnyWidget):
         number = message.get("id") if isinstance(message, dict) else None
         if number is None:
             return
+        self.send({"id": number, "taken": True})
+        if not self._answers.take(number):
+            known = self._answers.again(number)
+            if known is not None:
+                self.send(*known)
+            return
+        reply: tuple[dict[str, Any], list[bytes]]
         try:
             with uncollected():
-                answer = pack(self._answer(message))
+                reply = {"id": number}, [pack(self._answer(message))]
         except Exception as error:
             if not isinstance(error, WorkbenchError):
                 _LOG.exception("the view '%s' asked for %s", self.view.name, message)
-            self.send({"id": number, "error": dataclasses.asdict(failure(error))})
-        else:
-            self.send({"id": number}, [answer])
+            reply = {"id": number, "error": dataclasses.asdict(failure(error))}, []
+        self._answers.given(number, reply)
+        self.send(*reply)
 
     def _answer(self, message: dict[str, Any]) -> Any:
         if "document" in message:
@@ -190,6 +199,11 @@ class ViewWidget(anywidget.AnyWidget):
                 found=repr(data)[:80],
             )
         self.send({"event": event}, [pack(data)])
+
+    @traitlets.observe("comm")
+    def _connected(self, change: Any) -> None:
+        if change["new"] is not None:
+            keep_reachable(change["new"])
 
     @property
     def closed(self) -> bool:

@@ -61,6 +61,7 @@ class Page:
     def __init__(self, shown: ViewWidget) -> None:
         self.widget = shown
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
+        self._asked = 0
         shown.send = self._take  # type: ignore[method-assign]
 
     def _take(self, content: Any, buffers: Any = None) -> None:
@@ -69,10 +70,11 @@ class Page:
     def ask(self, **message: Any) -> tuple[dict[str, Any], list[bytes]]:
         """The one reply to a message."""
         before = len(self.sent)
-        self.widget._handle_custom_msg({"id": 7, **message}, [])
-        replies = [reply for reply in self.sent[before:] if "id" in reply[0]]
+        self._asked += 1
+        self.widget._handle_custom_msg({"id": self._asked, **message}, [])
+        replies = [reply for reply in self.sent[before:] if "id" in reply[0] and "taken" not in reply[0]]
         assert len(replies) == 1
-        assert replies[0][0]["id"] == 7
+        assert replies[0][0]["id"] == self._asked
         return replies[0]
 
 

@@ -260,3 +260,26 @@ def test_widget_that_could_not_be_made_leaves_no_listener(lowering: wb.Lowering,
         ViewWidget(all_views()["graph"], context, height=1)
     context.close()
     assert (len(lowering.selection._listeners), len(lowering._listeners)) == before
+
+
+def test_request_that_comes_again_is_taken_once_and_answered_again(
+    lowering: wb.Lowering, show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = show(lowering.edge, "graph")
+    calls: list[Any] = []
+
+    def answer(self: ViewWidget, message: Any) -> str:
+        calls.append(message["id"])
+        if len(calls) == 1:
+            self._asked(self, message, [])  # it comes again while it is being worked on
+        return f"answer {len(calls)}"
+
+    monkeypatch.setattr(ViewWidget, "_answer", answer)
+    page.widget._asked(page.widget, {"id": 7, "call": "x"}, [])
+    page.widget._asked(page.widget, {"id": 7, "call": "x"}, [])
+    assert calls == [7]
+    taken = {"id": 7, "taken": True}
+    assert [content for content, _ in page.sent] == [taken, taken, {"id": 7}, taken, {"id": 7}]
+    assert page.sent[2][1] == page.sent[4][1]
+    page.widget._asked(page.widget, {"id": 8, "call": "x"}, [])
+    assert calls == [7, 8]

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import golden from "./golden.json";
 import { CallError, matches } from "./host.ts";
 import { LiveHost } from "./live.ts";
@@ -200,4 +200,52 @@ it("kinds match by name, or all at once", () => {
   expect(matches(new Set(["graph"]), "graph")).toBe(true);
   expect(matches(new Set(["graph"]), "memory")).toBe(false);
   expect(matches(new Set(["*"]), "memory")).toBe(true);
+});
+
+describe("a request that nobody takes", () => {
+  const later = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds);
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it("is sent again, with longer and longer pauses, until it is taken", async () => {
+    const model = new MockModel();
+    const host = new LiveHost(model);
+    void host.document("graph", "edge/forward");
+    await later(1900);
+    expect(model.sent.length).toBe(1);
+    await later(200);
+    expect(model.sent.length).toBe(2);
+    await later(4000);
+    expect(model.sent.length).toBe(3);
+    expect(model.sent[2]).toEqual(model.sent[0]);
+    model.receive({ id: model.sent[0]!.id, taken: true });
+    await later(200_000);
+    expect(model.sent.length).toBe(3);
+  });
+
+  it("is not sent again once it is answered or the view is closed", async () => {
+    const model = new MockModel();
+    const host = new LiveHost(model);
+    const answer = host.document("graph", "edge/forward");
+    model.receive({ id: model.sent[0]!.id, taken: true });
+    model.receive({ id: model.sent[0]!.id }, bytes);
+    const lost = host.document("graph", "lowered/forward").catch((error: Error) => error.message);
+    host.destroy();
+    expect(await lost).toBe("The view was closed.");
+    await later(100_000);
+    expect(model.sent.length).toBe(2);
+    vi.useRealTimers();
+    expect(await answer).toMatchObject({ count: 3 });
+  });
+
+  it("fails where the page has no way to the kernel any longer", async () => {
+    const model = new MockModel();
+    const host = new LiveHost(model);
+    vi.spyOn(model, "send").mockImplementation(() => {
+      throw new Error("Cannot send");
+    });
+    await expect(host.document("graph", "edge/forward")).rejects.toThrow("Cannot send");
+    await later(100_000);
+    expect(model.send).toHaveBeenCalledOnce();
+  });
 });

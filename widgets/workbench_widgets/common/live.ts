@@ -16,12 +16,22 @@ export interface Model {
 
 interface Reply {
   id?: number;
+  /** Python has the request and works on it. */
+  taken?: boolean;
   error?: Failure;
   changed?: string[];
   event?: string;
 }
 
-type Waiting = { resolve: (value: unknown) => void; reject: (error: Error) => void };
+type Waiting = {
+  resolve: (value: unknown) => void;
+  reject: (error: Error) => void;
+  timer: ReturnType<typeof setTimeout> | undefined;
+};
+
+/** Milliseconds after which a request is sent again that nobody took, and the longest pause between two. */
+const PATIENCE = 2000;
+const LONGEST = 60_000;
 
 export class LiveHost implements Host {
   readonly live = true;
@@ -95,7 +105,10 @@ export class LiveHost implements Host {
 
   destroy(): void {
     for (const end of this.ends) end();
-    for (const { reject } of this.waiting.values()) reject(new Error("The view was closed."));
+    for (const { reject, timer } of this.waiting.values()) {
+      clearTimeout(timer);
+      reject(new Error("The view was closed."));
+    }
     this.closed = true;
     this.waiting.clear();
     this.cache.clear();
@@ -118,9 +131,23 @@ export class LiveHost implements Host {
     if (this.closed) return Promise.reject(new Error("The view was closed."));
     const id = this.next++;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
-      this.model.send({ ...message, id });
+      this.waiting.set(id, { resolve, reject, timer: undefined });
+      this.post({ ...message, id }, PATIENCE);
     });
+  }
+
+  /** Sends a request, and again until Python took it: a busy kernel is late, and one that changes threads loses some. */
+  private post(message: { id: number }, patience: number): void {
+    const waiting = this.waiting.get(message.id);
+    if (!waiting) return;
+    waiting.timer = setTimeout(() => this.post(message, Math.min(2 * patience, LONGEST)), patience);
+    try {
+      this.model.send(message);
+    } catch (error) {
+      clearTimeout(waiting.timer);
+      this.waiting.delete(message.id);
+      waiting.reject(error as Error);
+    }
   }
 
   private receive(message: Reply, buffers: DataView[]): void {
@@ -135,8 +162,10 @@ export class LiveHost implements Host {
     } else if (message.id !== undefined) {
       // Several views of one model get all replies: numbers start at random, each knows its own.
       const waiting = this.waiting.get(message.id);
-      this.waiting.delete(message.id);
       if (!waiting) return;
+      clearTimeout(waiting.timer);
+      if (message.taken) return;
+      this.waiting.delete(message.id);
       if (message.error) waiting.reject(new CallError(message.error));
       else if (buffers[0]) unpack(buffers[0]).then(waiting.resolve, waiting.reject);
       else waiting.resolve(undefined);

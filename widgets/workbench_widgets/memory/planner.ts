@@ -72,9 +72,10 @@ export class Planner {
       this.events.failed(null);
     } catch (error) {
       this.events.failed(error);
+    } finally {
+      this.busy = false;
+      this.events.changed();
     }
-    this.busy = false;
-    this.events.changed();
   }
 
   destroy(): void {

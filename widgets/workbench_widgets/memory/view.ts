@@ -181,6 +181,21 @@ class MemoryView implements MemoryHandle {
     const known = document.arenas.find((item) => item.arena === this.arena);
     const next = preview?.arenas.find((item) => item.arena === this.arena);
     const selected = this.rows();
+    const arenas = [
+      ...new Set([...document.arenas, ...(preview?.arenas ?? [])].map((item) => item.arena)),
+    ];
+    this.controls.update({
+      methods: this.host.about.methods,
+      document,
+      arenas: arenas.sort((a, b) => a - b),
+      arena: this.arena,
+      choices: draft.choices,
+      live: this.host.live,
+      busy: planner.busy,
+      dirty: planner.dirty,
+      canUndo: draft.canUndo,
+      canRedo: draft.canRedo,
+    });
     this.chart.show(
       {
         document,
@@ -200,21 +215,6 @@ class MemoryView implements MemoryHandle {
       },
       fit,
     );
-    const arenas = [
-      ...new Set([...document.arenas, ...(preview?.arenas ?? [])].map((item) => item.arena)),
-    ];
-    this.controls.update({
-      methods: this.host.about.methods,
-      document,
-      arenas: arenas.sort((a, b) => a - b),
-      arena: this.arena,
-      choices: draft.choices,
-      live: this.host.live,
-      busy: planner.busy,
-      dirty: planner.dirty,
-      canUndo: draft.canUndo,
-      canRedo: draft.canRedo,
-    });
     this.details(selected);
     this.table?.select(selected);
     this.footer();
