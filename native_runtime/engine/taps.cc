@@ -91,11 +91,11 @@ void TapReader::compute(const StepTap& tap) {
 
 void TapReader::hand_over(const StepTap& tap, std::byte* data, ScalarType dtype) {
   const Tap& what = program_.taps[tap.tap];
-  const Shape& shape = program_.shapes[what.value];
+  const Shape& shape = what.reshaped ? what.shape : program_.shapes[what.value];
   std::int32_t sizes[kMaxRank] = {};
   if (what.rank == shape.rank) {
     for (int d = 0; d < shape.rank; ++d) sizes[what.order[d]] = static_cast<std::int32_t>(shape.sizes[d]);
-  } else {  // a matrix of all rows, which is computed with more dimensions (unfold_products)
+  } else {  // a matrix of all rows that has more dimensions now (Draft::move_taps_reshaped)
     if (what.rank != 2 || shape.rank < 2) return;
     const std::int64_t columns = shape.sizes[shape.rank - 1];
     sizes[1] = static_cast<std::int32_t>(columns);

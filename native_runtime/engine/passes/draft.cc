@@ -68,7 +68,10 @@ std::vector<Tap> taps_of(const Graph& graph) {
       for (std::uint32_t i = 0; i < (whole ? node.outputs.size() : 1); ++i) {
         if (node.outputs[i] == kNoValue) continue;
         const Permutation order = Permutation::identity(graph.values[node.outputs[i]].shape.rank);
-        Tap tap{.source = node.sources[k], .output = i, .value = node.outputs[i]};
+        Tap tap;
+        tap.source = node.sources[k];
+        tap.output = i;
+        tap.value = node.outputs[i];
         tap.post_count = whole ? Tap::kWhole : count;
         tap.rank = order.rank;
         std::copy_n(order.at, kMaxRank, tap.order);
@@ -135,13 +138,29 @@ void Draft::move_taps(ValueId from, ValueId to, const Permutation& memory) {
   for (Tap& tap : taps) {
     if (tap.value != from) continue;
     tap.value = to;
-    if (tap.rank != memory.rank) {
-      if (!memory.is_identity()) tap.value = kNoValue;  // a matrix of rows whose dimensions are permuted
+    if (tap.reshaped || tap.rank != memory.rank) {
+      if (!memory.is_identity()) tap.value = kNoValue;  // it can't be told in its own dimensions any more
       continue;
     }
     std::uint8_t order[kMaxRank];
     std::copy_n(tap.order, kMaxRank, order);
     for (int d = 0; d < tap.rank; ++d) tap.order[d] = order[memory.at[d]];
+  }
+  std::erase_if(taps, [](const Tap& tap) { return tap.value == kNoValue; });
+}
+
+void Draft::move_taps_reshaped(ValueId from, ValueId to) {
+  const Value value = graph.values[from];
+  for (Tap& tap : taps) {
+    if (tap.value != from) continue;
+    tap.value = to;
+    if (value.dynamic != 0) {
+      // Of a matrix, the number of rows follows from that of elements.
+      if (tap.rank != 2 || tap.order[0] != 0) tap.value = kNoValue;
+    } else if (!tap.reshaped) {
+      tap.reshaped = true;
+      tap.shape = value.shape;
+    }
   }
   std::erase_if(taps, [](const Tap& tap) { return tap.value == kNoValue; });
 }

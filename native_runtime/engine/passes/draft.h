@@ -23,6 +23,9 @@ struct Tap {
   // Dimension i in memory is dimension order[i] of the source's result.
   std::uint8_t rank = 0;
   std::uint8_t order[kMaxRank] = {};
+  // The value was given other dimensions since: the same elements stand in these, in memory.
+  bool reshaped = false;
+  Shape shape;
 };
 
 // A permutation of dimensions: dimension i of the result is dimension at[i] of what is permuted.
@@ -71,6 +74,8 @@ class Draft {
   // `from` in the order that `memory` says.
   void replace(ValueId from, ValueId to, const Permutation& memory);
   void move_taps(ValueId from, ValueId to, const Permutation& memory);
+  // `to` holds the elements of `from` in other dimensions.
+  void move_taps_reshaped(ValueId from, ValueId to);
   // The node that wrote `between` (with so many steps) goes into the program of the one that writes `out`.
   void shift_taps(ValueId out, ValueId between, std::uint32_t steps);
 

@@ -16,7 +16,7 @@ Error run_passes(Draft& draft, bool fuse) {
     sink_transposes(draft);
     absorb_transposes(draft);
     free_transposes(draft);
-    merge_reshapes(draft);
+    unfold_products(draft);
     fold_constants(draft);
     forward_outputs(draft);
     fuse_pad(draft);

@@ -90,7 +90,7 @@ bool give_rows(Draft& draft, Node& product, Node* reshaped) {
   set_rules(*reshaped, out, kStatic);
   if (is_dynamic(out, 0)) reshaped->attributes.sizes[0] = {.value = SizeRule::kInfer};
   product.outputs[0] = rows;
-  draft.move_taps(reshaped->outputs[0], rows, Permutation::identity(shape.rank));
+  draft.move_taps_reshaped(reshaped->outputs[0], rows);
   return true;
 }
 
@@ -99,19 +99,20 @@ bool pull_reshape(Draft& draft, Node& product, Node* before) {
   if (product.op != Op::MatMul || !product.post.empty() || draft.value(product.inputs[1]).shape.rank != 2) return false;
   const ValueId rows = product.outputs[0];
   const Value out = draft.value(rows);
-  if (out.kind != ValueKind::Temporary || out.shape.rank != 2 || draft.readers(rows) != 1) return false;
+  if (out.kind != ValueKind::Temporary || draft.readers(rows) != 1) return false;
+  const int columns = out.shape.rank - 1;
   for (Node& reader : draft.graph.nodes) {
     if (reader.op != Op::Reshape || reader.outputs.empty() || reader.inputs[0] != rows) continue;
     const Value result = draft.value(reader.outputs[0]);
     const int last = result.shape.rank - 1;
     const int dynamic = std::popcount(result.dynamic);
-    if (last < 1 || is_dynamic(result, last) || is_dynamic(out, 1) || dynamic > 1 || out.shape.numel() == 0 ||
-        result.shape.sizes[last] != out.shape.sizes[1]) {
+    if (last < 1 || is_dynamic(result, last) || is_dynamic(out, columns) || dynamic > 1 || out.shape.numel() == 0 ||
+        result.shape.sizes[last] != out.shape.sizes[columns]) {
       return false;
     }
     const Value a = draft.value(product.inputs[0]);
     Value reshaped = result;
-    reshaped.shape.sizes[last] = a.shape.sizes[1];
+    reshaped.shape.sizes[last] = a.shape.sizes[a.shape.rank - 1];
     const ValueId id = draft.add_value(reshaped.shape, a.dtype, reshaped.dynamic);
     before->op = Op::Reshape;
     before->inputs = {product.inputs[0]};
@@ -119,7 +120,7 @@ bool pull_reshape(Draft& draft, Node& product, Node* before) {
     constexpr int kStatic[kMaxRank] = {-1, -1, -1, -1, -1, -1, -1, -1};
     set_rules(*before, reshaped, kStatic);
     if (dynamic == 1) before->attributes.sizes[std::countr_zero(result.dynamic)] = {.value = SizeRule::kInfer};
-    draft.move_taps(rows, reader.outputs[0], Permutation::identity(result.shape.rank));
+    draft.move_taps_reshaped(rows, reader.outputs[0]);
     product.inputs[0] = id;
     product.outputs[0] = reader.outputs[0];
     reader.outputs.clear();
