@@ -71,6 +71,14 @@ Error read_shape(const BackendInitContext& context, const fb::Value& from, std::
   return Error::Ok;
 }
 
+// A key as it may stand in a message: cut to the length of a SHA-256, without bytes that are no text.
+constexpr std::size_t kKeySize = 64;
+void printable(std::string_view key, char* text) {
+  for (std::size_t i = 0; i < std::min(key.size(), kKeySize); ++i) {
+    text[i] = key[i] >= ' ' && key[i] <= '~' ? key[i] : '?';
+  }
+}
+
 Error read_data(const BackendInitContext& context, const fb::Value& from, std::uint32_t index, engine::Value& to) {
   const std::size_t item = element_size(to.dtype);
   const std::size_t bytes = static_cast<std::size_t>(to.shape.numel()) * item;
@@ -78,7 +86,9 @@ Error read_data(const BackendInitContext& context, const fb::Value& from, std::u
   if (from.key() != nullptr) {
     const Result<std::span<const std::byte>> found = context.named_data->get(from.key()->string_view());
     if (!found.ok()) {
-      return context.fail(found.error(), "constant %u: the program has no data named %s", index, from.key()->c_str());
+      char key[kKeySize + 1] = {};
+      printable(from.key()->string_view(), key);
+      return context.fail(found.error(), "constant %u: the program has no data named %s", index, key);
     }
     data = found.get();
   } else if (from.data() != nullptr) {
