@@ -22,6 +22,8 @@ foreach(isa IN LISTS WB_ISAS)
   string(APPEND WB_ISA_LIST "WB_FOR_ISA(${isa}) ")
 endforeach()
 
+# WB_ISA_OPTIMIZATION_<isa> replaces -O3, where building fast counts more.
+
 # Adds the sources to the target once per instruction set, with WB_ISA set to its name: one relocatable object each, in
 # which only `<symbol>_<isa>` stays visible. Code that the variants share by name (inline functions of headers) can't be
 # taken from the wrong one.
@@ -32,7 +34,11 @@ function(wb_per_isa target symbol)
     target_link_libraries(${variant} PRIVATE wb_flags)
     target_compile_definitions(${variant} PRIVATE WB_ISA=${isa} WB_ISA_${isa}=1)
     # Static variables of inline functions must not be "unique" symbols, which objcopy can't make local.
-    target_compile_options(${variant} PRIVATE -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off
+    set(optimization -O3)
+    if(DEFINED WB_ISA_OPTIMIZATION_${isa})
+      set(optimization ${WB_ISA_OPTIMIZATION_${isa}})
+    endif()
+    target_compile_options(${variant} PRIVATE ${optimization} -fno-math-errno -fno-trapping-math -ffp-contract=off
                                               $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique> ${WB_ISA_FLAGS_${isa}})
     set(object "${CMAKE_CURRENT_BINARY_DIR}/${variant}.o")
     add_custom_command(

@@ -82,14 +82,19 @@ class Records:
         self._flush()
 
     def program(
-        self, name: str, path: Path, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
+        self,
+        name: str,
+        path: Path,
+        inputs: Sequence[torch.Tensor],
+        outputs: Sequence[torch.Tensor],
+        of_largest: float = OF_LARGEST,
     ) -> None:
         """Add a program (its method `forward`) with inputs and what eager PyTorch answers."""
         self.counts["program"] += 1
         self._integers(PROGRAM)
         self._text(name)
         self._text(str(path))
-        self._reals(RELATIVE, OF_LARGEST)
+        self._reals(RELATIVE, of_largest)
         for group in (inputs, outputs):
             self._integers(len(group))
             for tensor in group:

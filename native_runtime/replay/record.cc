@@ -8,10 +8,17 @@
 namespace wb::replay {
 namespace {
 
+#if defined(__aarch64__) && !defined(__clang__) && __GNUC__ < 13  // kernels/common/types.h
+using Half = __fp16;
+#else
+using Half = _Float16;
+#endif
+
 double element(ScalarType dtype, const void* data, std::int64_t i) {
   switch (dtype) {
     case ScalarType::Float: return static_cast<const float*>(data)[i];
     case ScalarType::Double: return static_cast<const double*>(data)[i];
+    case ScalarType::Half: return static_cast<double>(static_cast<const Half*>(data)[i]);
     case ScalarType::Long: return static_cast<double>(static_cast<const std::int64_t*>(data)[i]);
     case ScalarType::Int: return static_cast<const std::int32_t*>(data)[i];
     case ScalarType::Short: return static_cast<const std::int16_t*>(data)[i];
