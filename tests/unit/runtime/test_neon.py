@@ -36,6 +36,7 @@ pytestmark = [
         reason="needs Debian's packages g++-aarch64-linux-gnu and qemu-user",
     ),
     pytest.mark.slow,
+    pytest.mark.xdist_group("neon"),  # one build
 ]
 
 
@@ -74,7 +75,7 @@ def recorded_operators(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert engine_harness.library() is not None, "the target wb_engine_harness is not built"
     path = tmp_path_factory.mktemp("neon") / "operators.records"
     tests = sorted((ROOT / "tests" / "conformance").glob("test_engine_*.py"))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))
     }
