@@ -118,6 +118,7 @@ class Maker {
     }
     std::vector<ValueId> operands = {x, other};
     if (random_.below(2) == 0) std::swap(operands[0], operands[1]);
+    if (random_.below(5) == 0) operands[0] = operands[1] = x;
     const ValueId y = b_.pointwise(kFns[random_.below(4)], operands, in);
     b_.graph.values[y].dynamic = dynamic_;
     return y;

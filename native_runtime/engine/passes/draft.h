@@ -60,9 +60,16 @@ class Draft {
 
   // Who writes and reads values; counted anew by index(). A node that reads a value twice counts once.
   void index();
-  [[nodiscard]] Node* producer(ValueId id) const { return producers_[id] == kNone ? nullptr : nodes_ + producers_[id]; }
-  [[nodiscard]] std::uint32_t producer_index(ValueId id) const { return producers_[id]; }
-  [[nodiscard]] std::uint32_t readers(ValueId id) const { return readers_[id]; }
+  // Null also when that node was changed since and writes it no longer.
+  [[nodiscard]] Node* producer(ValueId id) const {
+    if (id >= producers_.size() || producers_[id] == kNone) return nullptr;
+    Node* node = nodes_ + producers_[id];
+    for (const ValueId out : node->outputs) {
+      if (out == id) return node;
+    }
+    return nullptr;
+  }
+  [[nodiscard]] std::uint32_t readers(ValueId id) const { return id < readers_.size() ? readers_[id] : 0; }
   static constexpr std::uint32_t kNone = 0xffffffffU;
 
   ValueId add_value(const Shape& shape, ScalarType dtype, std::uint8_t dynamic);

@@ -51,6 +51,17 @@ class Fuser {
     return node != nullptr && node->outputs.size() == 1 ? node : nullptr;
   }
 
+  // `from` goes into `node`: values that both read have one reader less, however often each reads them.
+  void forget_reader(const Node& from, const Node& node) {
+    std::vector<ValueId> read = from.inputs;
+    read.insert(read.end(), from.post_inputs.begin(), from.post_inputs.end());
+    std::ranges::sort(read);
+    read.erase(std::ranges::unique(read).begin(), read.end());
+    for (const ValueId id : read) {
+      if (id != kNoValue && std::ranges::find(node.inputs, id) != node.inputs.end()) --readers_[id];
+    }
+  }
+
   bool same_shape(ValueId a, ValueId b) {
     return draft_.value(a).shape == draft_.value(b).shape && draft_.value(a).dynamic == draft_.value(b).dynamic;
   }
@@ -93,9 +104,7 @@ class Fuser {
       if (at == result.inputs.end()) at = result.inputs.insert(at, id);
       registers.push_back(static_cast<std::uint8_t>(kInputRegister + (at - result.inputs.begin())));
     }
-    for (const ValueId id : from.inputs) {
-      if (std::ranges::find(node.inputs, id) != node.inputs.end()) --readers_[id];
-    }
+    forget_reader(from, node);
     append(node, registers, result);
     draft_.shift_taps(node.outputs[0], between, steps);
     result.outputs = node.outputs;
@@ -139,12 +148,7 @@ class Fuser {
     Node result = extended(*best, node, between);
     draft_.shift_taps(node.outputs[0], between, steps);
     result.outputs = node.outputs;
-    for (const ValueId id : best->inputs) {
-      if (id != kNoValue && std::ranges::find(node.inputs, id) != node.inputs.end()) --readers_[id];
-    }
-    for (const ValueId id : best->post_inputs) {
-      if (std::ranges::find(node.inputs, id) != node.inputs.end()) --readers_[id];
-    }
+    forget_reader(*best, node);
     best->outputs.clear();
     node = std::move(result);
   }
