@@ -102,7 +102,8 @@ std::string describe(std::size_t index) { return "input " + std::to_string(index
 }  // namespace
 
 bool is_tensor_like(const py::handle& object) {
-  return py::hasattr(object, "__dlpack__") || PyObject_CheckBuffer(object.ptr()) != 0;
+  return PyCapsule_IsValid(object.ptr(), "dltensor") != 0 || PyObject_CheckBuffer(object.ptr()) != 0 ||
+         py::hasattr(object, "__dlpack__");
 }
 
 BorrowedTensor::BorrowedTensor(const py::handle& object, std::size_t index) {
@@ -128,7 +129,8 @@ BorrowedTensor::~BorrowedTensor() {
 }
 
 void BorrowedTensor::take_dlpack(const py::handle& object, std::size_t index) {
-  const py::object capsule = object.attr("__dlpack__")();
+  const bool given = PyCapsule_IsValid(object.ptr(), "dltensor") != 0;
+  const py::object capsule = given ? py::reinterpret_borrow<py::object>(object) : object.attr("__dlpack__")();
   auto* managed = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (managed == nullptr) throw py::error_already_set();
   const dlpack::Tensor& tensor = managed->tensor;

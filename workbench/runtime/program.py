@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import mmap
 import os
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
@@ -75,19 +77,29 @@ def _to_torch(value: Any) -> Any:
         return [_to_torch(item) for item in value]
     if type(value).__name__ != "PyCapsule":
         return value
-    import torch
+    return _dlpack().from_dlpack(value)
 
-    return torch.from_dlpack(value)  # type: ignore[attr-defined]
+
+@functools.cache
+def _dlpack() -> Any:
+    # Not at the top: a program that gets and gives NumPy arrays runs without torch's import.
+    from torch.utils import dlpack
+
+    return dlpack
 
 
 def _from_torch(value: Any) -> Any:
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return value
     # torch hands out no memory of tensors that track gradients, and none of lazily conjugated or negated
     # ones.
-    if getattr(value, "requires_grad", False):
+    if value.requires_grad:
         value = value.detach()
-    if getattr(value, "is_conj", None) is not None and (value.is_conj() or value.is_neg()):
+    if value.is_conj() or value.is_neg():
         value = value.resolve_conj().resolve_neg()
-    return value
+    # A tensor's `__dlpack__` does the same in Python, and takes ten times as long: 2 us.
+    return _dlpack().to_dlpack(value) if value.device.type == "cpu" else value
 
 
 class Method:
