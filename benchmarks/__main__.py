@@ -1,7 +1,7 @@
 """`python -m benchmarks`: measure the workbench beside its peers and print the tables.
 
-Every figure comes from a process of its own, pinned to one core. Absolute times move from machine to
-machine: what counts are the ratios within one run.
+Every figure comes from a process of its own, pinned to one core (two where the table says so). Absolute times
+move from machine to machine: what counts are the ratios within one run.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from benchmarks import delegated
 from benchmarks.measure import ROOT, in_worker, processor
 from benchmarks.tables import Table, table_of
 
 NETWORKS = ("mlp", "dscnn", "mobilenet_v2", "resnet18", "vit_tiny", "minilm", "lstm")
-WHAT = ("lowering", "execution", "load", "arena", "trace")
+WHAT = ("lowering", "execution", "load", "arena", "trace", *delegated.DELEGATED)
 PEERS = ("workbench", "executorch", "eager", "onnxruntime", "openvino")
 PACKAGES = ("torch", "executorch", "onnxruntime", "openvino")
 
@@ -32,21 +33,27 @@ class Bench:
         files: Where programs are kept from one measurement to the next.
         budget: Seconds for each figure.
         quick: Leave out what takes minutes: ExecuTorch's lowering, and its portable kernels on the large
-            networks.
+            networks; one round instead of three.
     """
 
     def __init__(self, networks: list[str], files: Path, budget: float, quick: bool) -> None:
-        self.networks = networks
+        self.all_networks = networks
+        self.networks = [name for name in networks if name in NETWORKS]
         self.files = files
         self.budget = budget
         self.quick = quick
         self.raw: dict[str, dict[str, Any]] = {}
 
-    def measured(self, what: str, network: str, *rest: str) -> dict[str, Any]:
+    def measured(
+        self, what: str, network: str, *rest: str, cores: int = 1, turn: int | None = None
+    ) -> dict[str, Any]:
         """One figure, kept in `raw`."""
-        key = "/".join((what, network, *rest))
+        place = [] if cores == 1 and turn is None else [f"{cores} cores", f"turn {turn}"]
+        key = "/".join((what, network, *rest, *place))
+        if key in self.raw:
+            return self.raw[key]
         print(f"  {key}", file=sys.stderr, flush=True)
-        result = in_worker(what, network, str(self.files), str(self.budget), *rest)
+        result = in_worker(what, network, str(self.files), str(self.budget), *rest, cores=cores)
         self.raw[key] = result
         return result
 
@@ -54,8 +61,13 @@ class Bench:
         """Seconds after torch.export, beside run_decompositions and ExecuTorch."""
         rows = []
         for name in self.networks:
-            found = self.measured("lowering", name, *(() if self.quick else ("executorch",)))
-            ours, base, theirs = (found.get(k) for k in ("workbench", "run_decompositions", "executorch"))
+            found = self.measured("lowering", name, "workbench")
+            other = {} if self.quick else self.measured("lowering", name, "executorch")
+            ours, base, theirs = (
+                found.get("workbench"),
+                found.get("run_decompositions"),
+                other.get("executorch"),
+            )
             limit = None if base is None else 1.3 * base + 0.3
             ratio = None if ours is None or theirs is None else theirs / ours
             rows.append([name, found.get("nodes"), found.get("export"), base, ours, limit, theirs, ratio])
@@ -113,6 +125,29 @@ class Bench:
             rows.append([name, None if off is None else off * 1e3, slower])
         return table_of("Trace", ["network", "off, ms", "on, % slower"], rows)
 
+    def one_core(self) -> Table:
+        """Delegates and all peers on one core."""
+        return delegated.execution_on(self.measured, self.all_networks, 1, 1 if self.quick else 3)
+
+    def two_cores(self) -> Table:
+        """The same on two cores."""
+        return delegated.execution_on(self.measured, self.all_networks, 2, 1 if self.quick else 3)
+
+    def delegated_lowering(self) -> Table:
+        """Lowering with each partitioner."""
+        return delegated.delegated_lowering(self.measured, self.all_networks, self.quick)
+
+    def delegated_load(self) -> Table:
+        """Loading of delegated programs."""
+        return delegated.delegated_load(self.measured, self.all_networks)
+
+    def memory(self) -> Table:
+        """Resident memory of delegated programs."""
+        for name in ("mlp", *self.all_networks):
+            for peer in ("workbench/cpu", "workbench/xnnpack", "executorch/xnnpack", "onnxruntime"):
+                self.measured("make", name, peer)
+        return delegated.memory(self.measured, self.all_networks)
+
 
 def _about() -> str:
     found = []
@@ -136,7 +171,7 @@ def _publish(texts: list[str]) -> None:
     _, end, after = rest.partition("<!-- figures: end -->")
     if not begin or not end:
         raise SystemExit("README.md has no marks for the figures")
-    shown = "\n".join(table for table in tables if table.startswith("### Execution"))
+    shown = "\n".join(table for table in tables if table.startswith("### Delegated execution"))
     path.write_text(before + begin + intro + shown + end + after, encoding="utf-8")
 
 
@@ -150,16 +185,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--readme", action="store_true", help="put the tables into docs/ and README.md")
     options = parser.parse_args(arguments)
     wanted = options.only.split(",") if options.only else []
-    unknown = sorted(set(wanted) - {*NETWORKS, *WHAT})
+    unknown = sorted(set(wanted) - {*delegated.NETWORKS, *WHAT})
     if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join((*NETWORKS, *WHAT))}")
-    networks = [name for name in NETWORKS if name in wanted] or list(NETWORKS)
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join((*delegated.NETWORKS, *WHAT))}")
+    networks = [name for name in delegated.NETWORKS if name in wanted] or list(delegated.NETWORKS)
     tables = [name for name in WHAT if name in wanted] or list(WHAT)
 
     out = options.out.resolve()
     files = out / "files"
     files.mkdir(parents=True, exist_ok=True)
-    for stale in files.glob("*.workbench.pte"):
+    for stale in files.glob("*.workbench*.pte"):
         stale.unlink()
     budget = options.budget or (0.3 if options.quick else 2.0)
     bench = Bench(networks, files, budget, options.quick)

@@ -38,20 +38,23 @@ def median_seconds(call: Callable[[], Any], *, budget: float, least: int = 3, wa
     return statistics.median(times)
 
 
-def free_core() -> int:
-    """The core to pin to: the last one that this process may use."""
-    return max(os.sched_getaffinity(0))
+def free_cores(count: int) -> set[int]:
+    """The cores to pin to: the last ones that this process may use."""
+    return set(sorted(os.sched_getaffinity(0))[-count:])
 
 
-def in_worker(what: str, *arguments: str, timeout: float = 900.0) -> dict[str, Any]:
-    """Run one measurement of `benchmarks.worker` in a process of its own, on one core.
+def in_worker(what: str, *arguments: str, cores: int = 1, timeout: float = 900.0) -> dict[str, Any]:
+    """Run one measurement of `benchmarks.worker` in a process of its own, pinned to some cores.
+
+    The worker gives each peer as many threads as it has cores.
 
     Returns:
         What it printed, or `{"error": why}`.
     """
     command = [sys.executable, "-m", "benchmarks.worker", what, *arguments]
-    core = free_core()
-    environment = dict(os.environ, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", HF_HUB_OFFLINE="1")
+    pinned = free_cores(cores)
+    threads = str(len(pinned))
+    environment = dict(os.environ, OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads, HF_HUB_OFFLINE="1")
     try:
         done = subprocess.run(
             command,
@@ -61,7 +64,7 @@ def in_worker(what: str, *arguments: str, timeout: float = 900.0) -> dict[str, A
             text=True,
             timeout=timeout,
             check=False,
-            preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+            preexec_fn=lambda: os.sched_setaffinity(0, pinned),
         )
     except subprocess.TimeoutExpired:
         return {"error": f"more than {timeout:.0f} s"}
@@ -71,6 +74,19 @@ def in_worker(what: str, *arguments: str, timeout: float = 900.0) -> dict[str, A
         return {"error": tail[:200]}
     result: dict[str, Any] = json.loads(lines[-1])
     return result
+
+
+def resident_bytes(field: str) -> int:
+    """`VmRSS` (resident now) or `VmHWM` (at most so far) of this process."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) * 1024
+    raise ValueError(f"/proc/self/status has no {field}")
+
+
+def forget_peak() -> None:
+    """Set `VmHWM` to what is resident now."""
+    Path("/proc/self/clear_refs").write_text("5")
 
 
 def processor() -> str:

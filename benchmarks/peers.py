@@ -1,7 +1,12 @@
-"""Each peer: how it gets ready to run a network. A function here returns a call without arguments."""
+"""Each peer: how it gets ready to run a network. A function here returns a call without arguments.
+
+A peer uses as many threads as the process has cores. All but eager and `torch.compile` need the network's
+files and inputs only, so that memory can be measured without the model.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +16,11 @@ import torch
 from networks import Network
 
 Call = Callable[[], Any]
+
+
+def threads() -> int:
+    """One for each core that the process is pinned to."""
+    return len(os.sched_getaffinity(0))
 
 
 def eager(network: Network, files: Path) -> Call:
@@ -24,20 +34,35 @@ def eager(network: Network, files: Path) -> Call:
     return call
 
 
-def workbench(network: Network, files: Path) -> Call:
-    """Our program in our runtime."""
-    from workbench.runtime import Runtime
+def compiled(network: Network, files: Path) -> Call:
+    """`torch.compile`, default settings."""
+    del files
+    function = torch.compile(network.model)
 
-    method = Runtime.get().load_program(ours(network, files)).load_method("forward")
+    def call() -> Any:
+        with torch.inference_mode():
+            return function(*network.inputs)
+
+    return call
+
+
+def workbench(network: Network, files: Path, delegate: str = "") -> Call:
+    """Our program in our runtime: undelegated, or with our partitioner of that name."""
+    from workbench.runtime import Runtime, set_threads
+
+    set_threads(threads())
+    method = Runtime.get().load_program(ours(network, files, delegate)).load_method("forward")
     inputs = list(network.inputs)
     return lambda: method.execute(inputs)
 
 
-def executorch(network: Network, files: Path) -> Call:
-    """ExecuTorch's program on its portable kernels, in its runtime."""
+def executorch(network: Network, files: Path, delegate: str = "") -> Call:
+    """ExecuTorch's program in its runtime: on its portable kernels, or delegated to XNNPACK."""
+    from executorch.extension.pybindings import portable_lib
     from executorch.runtime import Runtime
 
-    program = Runtime.get().load_program(str(theirs(network, files)))
+    portable_lib._unsafe_reset_threadpool(threads())
+    program = Runtime.get().load_program(str(theirs(network, files, delegate)))
     method = program.load_method("forward")
     assert method is not None
     inputs = list(network.inputs)
@@ -49,7 +74,7 @@ def onnxruntime(network: Network, files: Path) -> Call:
     import onnxruntime as ort
 
     options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = threads(), 1
     path = str(onnx_file(network, files))
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     names = [item.name for item in session.get_inputs()]
@@ -63,7 +88,7 @@ def openvino(network: Network, files: Path) -> Call:
 
     core = ov.Core()
     settings = {
-        "INFERENCE_NUM_THREADS": 1,
+        "INFERENCE_NUM_THREADS": threads(),
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "f32",
     }
@@ -75,8 +100,12 @@ def openvino(network: Network, files: Path) -> Call:
 
 PEERS: dict[str, Callable[[Network, Path], Call]] = {
     "workbench": workbench,
+    "workbench/cpu": lambda network, files: workbench(network, files, "cpu"),
+    "workbench/xnnpack": lambda network, files: workbench(network, files, "xnnpack"),
     "executorch": executorch,
+    "executorch/xnnpack": lambda network, files: executorch(network, files, "xnnpack"),
     "eager": eager,
+    "compile": compiled,
     "onnxruntime": onnxruntime,
     "openvino": openvino,
 }
@@ -88,24 +117,43 @@ def exported(network: Network) -> torch.export.ExportedProgram:
         return torch.export.export(network.model, network.inputs, dynamic_shapes=network.dynamic_shapes)
 
 
-def ours(network: Network, files: Path) -> Path:
+def our_partitioner(delegate: str) -> Any:
+    """Our partitioner of that name, None for none."""
+    import workbench as wb
+
+    return {"": lambda: None, "cpu": wb.CpuPartitioner, "xnnpack": wb.XnnpackPartitioner}[delegate]()
+
+
+def ours(network: Network, files: Path, delegate: str = "") -> Path:
     """Our `.pte` of a network, made once."""
-    path = files / f"{network.name}.workbench.pte"
+    path = files / f"{network.name}.workbench{delegate}.pte"
     if not path.exists():
         import workbench as wb
 
-        wb.lower(network.model, network.inputs, dynamic_shapes=network.dynamic_shapes).save(path)
+        recipe = wb.Recipe(partitioner=our_partitioner(delegate))
+        wb.lower(network.model, network.inputs, dynamic_shapes=network.dynamic_shapes, recipe=recipe).save(
+            path
+        )
     return path
 
 
-def theirs(network: Network, files: Path) -> Path:
-    """ExecuTorch's undelegated `.pte` of a network, made once (lstm: 26 s)."""
-    path = files / f"{network.name}.executorch.pte"
+def theirs(network: Network, files: Path, delegate: str = "") -> Path:
+    """ExecuTorch's `.pte` of a network, made once (lstm: 26 s undelegated, 93 s delegated)."""
+    path = files / f"{network.name}.executorch{delegate}.pte"
     if not path.exists():
-        from executorch.exir import to_edge
-
-        to_edge(exported(network)).to_executorch().save(str(path))
+        lower_theirs(exported(network), delegate).save(str(path))
     return path
+
+
+def lower_theirs(program: torch.export.ExportedProgram, delegate: str) -> Any:
+    """ExecuTorch's lowering, from an exported program to its program manager."""
+    from executorch.exir import to_edge, to_edge_transform_and_lower
+
+    if not delegate:
+        return to_edge(program).to_executorch()
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
+    return to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch()
 
 
 def onnx_file(network: Network, files: Path) -> Path:

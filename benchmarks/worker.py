@@ -8,6 +8,7 @@ import statistics
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "notebooks")]
 import torch  # noqa: E402
 
 from benchmarks import peers  # noqa: E402
-from benchmarks.measure import median_seconds  # noqa: E402
+from benchmarks.measure import forget_peak, median_seconds, resident_bytes  # noqa: E402
 from networks import MTCNN, Network, build, mtcnn  # noqa: E402
 
 warnings.filterwarnings("ignore")
-torch.set_num_threads(1)
+torch.set_num_threads(peers.threads())
 
 
 def network_named(name: str) -> Network:
@@ -29,16 +30,29 @@ def network_named(name: str) -> Network:
     return mtcnn(name) if name in MTCNN else build(name)
 
 
-def lowering(network: Network, files: Path, budget: float, executorch: bool) -> dict[str, Any]:
-    """Seconds from an exported program to the file's bytes, export not counted."""
-    from workbench import managers
+def lowering(network: Network, files: Path, budget: float, peer: str) -> dict[str, Any]:
+    """Seconds from an exported program to the file's bytes, export not counted.
 
+    `workbench[/delegate]`: ours beside `run_decompositions`; `executorch[/delegate]`: theirs, once.
+    """
+    owner, _, delegate = peer.partition("/")
     start = time.perf_counter()
     program = peers.exported(network)
     result: dict[str, Any] = {"export": time.perf_counter() - start, "nodes": len(program.graph.nodes)}
+    if owner == "executorch":
+        start = time.perf_counter()
+        manager = peers.lower_theirs(program, delegate)
+        _ = manager.buffer
+        result["executorch"] = time.perf_counter() - start
+        path = files / f"{network.name}.executorch{delegate}.pte"
+        if not path.exists():
+            manager.save(str(path))
+        return result
 
-    def ours() -> int:
-        return len(managers.to_edge(program).to_executorch().buffer)
+    made: list[Any] = []
+
+    def ours() -> None:
+        made[:] = [_lower_ours(program, delegate)]
 
     def decompositions() -> None:
         program.run_decompositions()
@@ -55,17 +69,30 @@ def lowering(network: Network, files: Path, budget: float, executorch: bool) -> 
             call()
             times[name].append(time.perf_counter() - start)
     result.update({name: statistics.median(found) for name, found in times.items()})
-    if executorch:
-        from executorch.exir import to_edge
-
-        start = time.perf_counter()
-        manager = to_edge(program).to_executorch()
-        _ = manager.buffer
-        result["executorch"] = time.perf_counter() - start
-        path = files / f"{network.name}.executorch.pte"
-        if not path.exists():
-            manager.save(str(path))
+    result.update(_delegation_of(made[0]))
     return result
+
+
+def _lower_ours(program: torch.export.ExportedProgram, delegate: str) -> bytes:
+    from workbench import managers
+
+    if not delegate:
+        return managers.to_edge(program).to_executorch().buffer
+    partitioner = [peers.our_partitioner(delegate)]
+    return managers.to_edge_transform_and_lower(program, partitioner=partitioner).to_executorch().buffer
+
+
+def _delegation_of(file: bytes) -> dict[str, int]:
+    """How many delegates a program calls, and how many kernels stay outside of them."""
+    from workbench.emit.ir import DelegateCall, KernelCall
+    from workbench.serialize import read_program
+
+    method = read_program(file).methods[0]
+    instructions = [i for chain in method.chains for i in chain.instructions]
+    return {
+        "subgraphs": sum(isinstance(i, DelegateCall) for i in instructions),
+        "left": sum(isinstance(i, KernelCall) for i in instructions),
+    }
 
 
 def execution(network: Network, files: Path, budget: float, peer: str) -> dict[str, Any]:
@@ -89,14 +116,15 @@ def _difference(found: Any, expected: Any) -> float | None:
 
 def load(network: Network, files: Path, budget: float, peer: str) -> dict[str, Any]:
     """Seconds from a path to a method that can be executed; the file is in the page cache."""
-    if peer == "workbench":
+    owner, _, delegate = peer.partition("/")
+    if owner == "workbench":
         from workbench.runtime import Runtime
 
-        path: Any = peers.ours(network, files)
+        path: Any = peers.ours(network, files, delegate)
     else:
         from executorch.runtime import Runtime  # type: ignore[no-redef]
 
-        path = str(peers.theirs(network, files))
+        path = str(peers.theirs(network, files, delegate))
     runtime = Runtime.get()
 
     def call() -> Any:
@@ -104,6 +132,55 @@ def load(network: Network, files: Path, budget: float, peer: str) -> dict[str, A
         return program, program.load_method("forward")
 
     return {"seconds": median_seconds(call, budget=budget), "bytes": Path(path).stat().st_size}
+
+
+def memory(name: str, files: Path, peer: str) -> dict[str, Any]:
+    """Bytes that loading and running adds at most to what the process held with the peer's library loaded.
+
+    The model itself is never in the process: files and inputs are made beforehand, in another one. The
+    library runs a small network first, so that what it sets up once does not count.
+    """
+    inputs = torch.load(files / f"{name}.inputs.pt", weights_only=True)
+    network = Network(name, torch.nn.Identity(), tuple(inputs))
+    small = Network("mlp", torch.nn.Identity(), tuple(torch.load(files / "mlp.inputs.pt", weights_only=True)))
+    peers.PEERS[peer](small, files)()
+    gc.collect()
+    before = resident_bytes("VmRSS")
+    forget_peak()
+    call = peers.PEERS[peer](network, files)
+    for _ in range(3):
+        call()
+    return {"peak": resident_bytes("VmHWM") - before, "held": resident_bytes("VmRSS") - before}
+
+
+def make(network: Network, files: Path, peer: str) -> dict[str, Any]:
+    """The files that a peer needs for a network."""
+    inputs = files / f"{network.name}.inputs.pt"
+    if not inputs.exists():
+        torch.save(list(network.inputs), inputs)
+    if peer in ("onnxruntime", "openvino"):
+        path = peers.onnx_file(network, files)
+    else:
+        owner, _, delegate = peer.partition("/")
+        path = (peers.ours if owner == "workbench" else peers.theirs)(network, files, delegate)
+    return {"bytes": path.stat().st_size}
+
+
+def work(network: Network) -> dict[str, Any]:
+    """Floating-point operations of one execution, counted for the direct algorithms."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        network.model(*network.inputs)
+    return {"flops": counter.get_total_flops()}
+
+
+def machine_peaks() -> dict[str, Any]:
+    """What this machine reaches on the cores of this process."""
+    from workbench.inspector.peaks import measure_peaks
+
+    peaks = measure_peaks()
+    return {"gflops": peers.threads() * peaks.gflops, "gbytes": peaks.gbytes}
 
 
 def arena(network: Network, files: Path) -> dict[str, Any]:
@@ -147,18 +224,20 @@ def trace(network: Network, files: Path, budget: float) -> dict[str, Any]:
 def main(arguments: list[str]) -> int:
     """`worker WHAT NETWORK FILES BUDGET [PEER]`."""
     what, name, folder, seconds, *rest = arguments
-    network, files, budget = network_named(name), Path(folder), float(seconds)
-    if what == "lowering":
-        result = lowering(network, files, budget, rest == ["executorch"])
-    elif what == "execution":
-        result = execution(network, files, budget, rest[0])
-    elif what == "load":
-        result = load(network, files, budget, rest[0])
-    elif what == "arena":
-        result = arena(network, files)
-    else:
-        result = trace(network, files, budget)
-    print(json.dumps(result))
+    files, budget = Path(folder), float(seconds)
+    peer = rest[0] if rest else ""
+    measurements: dict[str, Callable[[], dict[str, Any]]] = {
+        "lowering": lambda: lowering(network_named(name), files, budget, peer),
+        "execution": lambda: execution(network_named(name), files, budget, peer),
+        "load": lambda: load(network_named(name), files, budget, peer),
+        "memory": lambda: memory(name, files, peer),
+        "make": lambda: make(network_named(name), files, peer),
+        "arena": lambda: arena(network_named(name), files),
+        "trace": lambda: trace(network_named(name), files, budget),
+        "work": lambda: work(network_named(name)),
+        "peaks": machine_peaks,
+    }
+    print(json.dumps(measurements[what]()))
     return 0
 
 

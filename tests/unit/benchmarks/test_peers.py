@@ -21,7 +21,8 @@ def test_peer_is_timed_and_agrees_with_eager(peer: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["lowering", "load", "arena", "trace"])
 def test_measurement_gives_figures(what: str, tmp_path: Path) -> None:
-    found = in_worker(what, "mlp", str(tmp_path), "0.05", *(["workbench"] if what == "load" else []))
+    peer = ["workbench"] if what in ("load", "lowering") else []
+    found = in_worker(what, "mlp", str(tmp_path), "0.05", *peer)
     assert "error" not in found, found
     if what == "arena":
         assert found["lower_bound"] <= found["workbench"] <= found["executorch"]
