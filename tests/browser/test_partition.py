@@ -196,3 +196,38 @@ def test_module_tool_and_table(lab: Lab) -> None:
     view.get_by_role("button", name="All operators as a table").click()
     view.get_by_role("grid").first.wait_for()
     assert "convolution" in view.inner_text()
+
+
+def test_nodes_are_searched_by_name_operator_and_expression(lab: Lab) -> None:
+    editor = Editor(lab)
+    view = editor.view
+    field = view.get_by_role("searchbox", name="Search nodes and modules")
+    found = view.locator(".wb-graph-found")
+    editor.graph.canvas.focus()
+    lab.page.keyboard.press("/")
+    assert field.evaluate("(field) => field === document.activeElement"), "the key leads elsewhere"
+    lab.page.keyboard.type("op:add")
+    lab.until(lambda: found.inner_text().endswith("/ 2"), "two additions")
+    seen = []
+    for key in ("Enter", "Enter", "Shift+Enter"):
+        field.press(key)
+        lab.page.wait_for_timeout(100)
+        seen.append(lab.kernel.until("edited.selection.node"))
+    assert sorted(seen[:2]) == ["add", "add_1"] and seen[2] == seen[0]
+    # A hit is marked as if it was clicked: it can be edited at once.
+    lab.until(lambda: seen[0] in view.locator(".wb-partition-marked").inner_text(), "the hit is not marked")
+    view.get_by_role("button", name="Next hit (Enter)").click()
+    lab.kernel.until("edited.selection.node", lambda node: node == seen[1])
+    view.get_by_role("button", name="Previous hit (Shift+Enter)").click()
+    lab.kernel.until("edited.selection.node", lambda node: node == seen[0])
+    view.get_by_role("button", name="Regular expression").click()
+    field.fill("^(relu|mul_1)$")
+    lab.until(lambda: found.inner_text().endswith("/ 2"), "two by the expression")
+    field.fill("(")
+    lab.until(view.locator(".wb-graph-problem").is_visible, "a bad expression is not told of")
+    field.fill("")
+    # Letters are text here, not tools or edits.
+    lab.page.keyboard.type("ea")
+    assert lab.kernel.value(EDITS) == []
+    assert editor.action("erase").get_attribute("aria-disabled") == "false"
+    assert editor.undo.is_disabled()

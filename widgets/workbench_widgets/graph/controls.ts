@@ -1,8 +1,7 @@
 // The bar above the graph: stage, method, search, colours, and what to show.
-import { h, unique } from "../common/dom.ts";
+import { h } from "../common/dom.ts";
 import type { Host } from "../common/host.ts";
 import {
-  button,
   select,
   setOptions,
   spacer,
@@ -11,12 +10,11 @@ import {
   type Option,
 } from "../common/toolbar.ts";
 import type { CopyForm } from "./copy.ts";
+import type { SearchBox } from "./searchbox.ts";
 
 export interface ControlEvents {
   stage(name: string): void;
   method(name: string): void;
-  search(query: string, regex: boolean): void;
-  step(direction: 1 | -1): void;
   color(by: string): void;
   constants(shown: boolean): void;
   table(shown: boolean): void;
@@ -33,21 +31,24 @@ const FORMS: readonly Option[] = [
 
 export class Controls {
   readonly el: HTMLElement;
-  readonly query: HTMLInputElement;
   private readonly names: string[];
   private readonly range: HTMLInputElement;
   private readonly shown: HTMLElement;
   private readonly marks: HTMLElement[];
   private readonly methods: HTMLSelectElement;
   private readonly colors: HTMLSelectElement;
-  private readonly found: HTMLElement;
-  private readonly problem: HTMLElement;
   private readonly tableButton: HTMLButtonElement;
   private readonly detailsButton: HTMLButtonElement;
   private readonly titles: ReadonlyMap<string, string>;
-  private regex = false;
 
-  constructor(host: Host, stage: string, method: string, details: boolean, events: ControlEvents) {
+  constructor(
+    host: Host,
+    stage: string,
+    method: string,
+    details: boolean,
+    search: SearchBox,
+    events: ControlEvents,
+  ) {
     const stages = host.about.stages.filter(({ name }) => name !== "run");
     this.names = stages.map(({ name }) => name);
     this.titles = new Map(
@@ -83,29 +84,6 @@ export class Controls {
       events.method,
     );
     this.methods.hidden = host.about.methods.length < 2;
-    const problem = unique("problem");
-    this.query = h("input.wb-input.wb-graph-query", {
-      type: "search",
-      placeholder: "Search  ( / )",
-      "aria-label": "Search nodes and modules",
-      "aria-describedby": problem,
-      title:
-        "Words that all must match; op:, name:, shape:, dtype:, attributes:, source:, module:, type:, kind:, tag: search one field",
-      oninput: () => events.search(this.query.value, this.regex),
-      onkeydown: (event: KeyboardEvent) => {
-        event.stopPropagation();
-        if (event.key === "Enter") events.step(event.shiftKey ? -1 : 1);
-        else if (event.key === "Escape") this.query.blur();
-        else return;
-        event.preventDefault();
-      },
-    });
-    this.found = h("span.wb-graph-found.wb-muted", { role: "status" });
-    this.problem = h("span.wb-graph-problem", { id: problem, role: "alert", hidden: true });
-    const expressions = toggle(".*", "Regular expression", false, (on) => {
-      this.regex = on;
-      events.search(this.query.value, on);
-    });
     this.colors = select("Colour by", [], "kind", events.color);
     const copy = select("Copy the selection as", FORMS, "", (form) => {
       copy.value = "";
@@ -128,16 +106,8 @@ export class Controls {
       "Graph",
       slider,
       this.methods,
-      h(
-        "span.wb-toolbar-group",
-        { role: "search" },
-        this.query,
-        expressions,
-        button("↑", "Previous hit (Shift+Enter)", () => events.step(-1)),
-        button("↓", "Next hit (Enter)", () => events.step(1)),
-        this.found,
-      ),
-      this.problem,
+      search.el,
+      search.problem,
       h(
         "span.wb-toolbar-group",
         {},
@@ -168,14 +138,6 @@ export class Controls {
 
   setColors(options: readonly Option[], value: string): void {
     setOptions(this.colors, options, value);
-  }
-
-  /** "3 / 12", or why the query can't be read. */
-  setFound(text: string, problem: string): void {
-    this.found.textContent = text;
-    this.problem.textContent = problem;
-    this.problem.hidden = !problem;
-    this.query.setAttribute("aria-invalid", String(problem !== ""));
   }
 
   setTable(shown: boolean): void {

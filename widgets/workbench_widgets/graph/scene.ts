@@ -98,6 +98,8 @@ export interface GraphHandle {
   readonly scene: GraphScene | null;
   redraw(): void;
   fit(): void;
+  /** The field that searches the graph, for the bar of a view around it; in one with a bar it stands there. */
+  readonly search: { readonly el: HTMLElement; readonly problem: HTMLElement };
   /** Opens what holds these nodes and brings them into sight. */
   reveal(nodes: Iterable<number>): void;
   /** Calls back whenever a new scene is laid out, at once if there is one; returns what ends it. */

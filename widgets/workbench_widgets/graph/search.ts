@@ -1,6 +1,4 @@
-// Finding nodes and modules by text: words that all must match, `field:word` for one field, or a
-// regular
-// expression.
+// Finding nodes and modules by text: words that all must match, `field:word` for one field, or a regular expression.
 import type { GraphModel } from "./model.ts";
 
 export interface Hit {

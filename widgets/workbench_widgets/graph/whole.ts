@@ -18,6 +18,7 @@ import { Minimap } from "./minimap.ts";
 import { makeNodeTable } from "./nodetable.ts";
 import type { Picture, PictureBox } from "./picture.ts";
 import type { GraphHandle, GraphLayer, GraphOptions, GraphScene, GraphTool } from "./scene.ts";
+import { SearchBox } from "./searchbox.ts";
 import { GraphSelection } from "./select.ts";
 import { tip } from "./tip.ts";
 
@@ -29,9 +30,9 @@ const PATIENCE = 300;
 export class GraphView implements GraphHandle {
   private first: () => void = () => undefined;
   /** The first picture is there, or the reason why there is none. */
-  readonly ready = new Promise<void>((done) => {
-    this.first = done;
-  });
+  readonly ready = new Promise<void>((done) => (this.first = done));
+  /** Stands in the bar; a view without one may put it where it likes. */
+  readonly search: SearchBox;
   private readonly host: Host;
   private readonly frame: HTMLElement;
   private readonly canvas = h("div.wb-graph-canvas");
@@ -80,13 +81,15 @@ export class GraphView implements GraphHandle {
     this.hits = new Hits(
       this.core,
       (text, problem) => {
-        this.controls?.setFound(text, problem);
+        this.search.setFound(text, problem);
         if (text) this.say(text);
       },
-      (hit) => {
-        if (hit.kind === "node") this.selection.pickNodes([hit.index], false, hit.index);
-      },
+      (hit) => hit.kind === "node" && this.selection.pickNodes([hit.index], false, hit.index),
     );
+    this.search = new SearchBox({
+      search: (query, regex) => this.hits.find(query, regex),
+      step: (direction) => this.hits.step(direction),
+    });
     this.details = chrome
       ? new Details(host, {
           goTo: (node) => this.goTo(node),
@@ -115,8 +118,7 @@ export class GraphView implements GraphHandle {
     );
   }
 
-  // ---- what others use
-  // -------------------------------------------------------------------------------------
+  // ---- what others use --------------------------------------------------------------------------------------
 
   get scene(): GraphScene | null {
     return this.core.picture;
@@ -224,15 +226,12 @@ export class GraphView implements GraphHandle {
     }
   }
 
-  // ---- putting it together
-  // ---------------------------------------------------------------------------------
+  // ---- putting it together ----------------------------------------------------------------------------------
 
   private makeControls(details: boolean): Controls {
-    return new Controls(this.host, this.stage, this.method, details, {
+    return new Controls(this.host, this.stage, this.method, details, this.search, {
       stage: (stage) => void this.setStage(stage),
       method: (method) => void this.setStage(this.stage, method),
-      search: (query, regex) => this.hits.find(query, regex),
-      step: (direction) => this.hits.step(direction),
       color: (by) => this.colors.choose(by),
       constants: (shown) => this.showConstants(shown),
       table: (shown) => this.showTable(shown),
@@ -305,8 +304,7 @@ export class GraphView implements GraphHandle {
     this.table.select(this.selection.nodes);
   }
 
-  // ---- following one another
-  // -------------------------------------------------------------------------------
+  // ---- following one another --------------------------------------------------------------------------------
 
   private arranged(picture: Picture): void {
     this.tooltip.hide();
@@ -370,7 +368,7 @@ export class GraphView implements GraphHandle {
         this.describe(box.kind === "node" ? box.index : null);
       },
       pick: (box, extend) => this.pick(box, extend),
-      search: () => this.controls?.query.focus(),
+      search: () => this.search.focus(),
       clear: () => this.pick(null, false),
       say: (text) => this.say(text),
     });

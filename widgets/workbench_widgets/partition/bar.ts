@@ -1,6 +1,7 @@
 // The toolbar: method, tools, undo and redo, the table, lowering again.
 import type { Host } from "../common/host.ts";
 import { button, group, select, spacer, toggle, toolbar } from "../common/toolbar.ts";
+import type { GraphHandle } from "../graph/scene.ts";
 import type { PartitionEditor } from "./editor.ts";
 import { TOOLS, type ToolName } from "./tools.ts";
 
@@ -25,7 +26,7 @@ export class Bar {
   /** What is of no use where nothing can be edited. */
   private readonly editing: readonly HTMLElement[];
 
-  constructor(host: Host, editor: PartitionEditor, events: BarEvents) {
+  constructor(host: Host, editor: PartitionEditor, search: GraphHandle["search"], events: BarEvents) {
     this.host = host;
     this.editor = editor;
     for (const tool of TOOLS) {
@@ -43,7 +44,7 @@ export class Bar {
     this.methods = select("Method", names, editor.method, (name) => events.setMethod(name));
     this.methods.hidden = names.length < 2;
     this.editing = [group("Tool", ...this.tools.values()), this.undo, this.redo];
-    this.el = toolbar("Partition", this.methods, ...this.editing, spacer(), this.table, this.run);
+    this.el = toolbar("Partition", this.methods, ...this.editing, search.el, search.problem, spacer(), this.table, this.run);
   }
 
   setTool(name: ToolName): void {

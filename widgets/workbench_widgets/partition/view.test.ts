@@ -9,6 +9,7 @@ const graph = vi.hoisted(() => ({ tool: null as unknown, revealed: [] as number[
 vi.mock("../graph/view.ts", () => ({
   mount: async () => ({
     scene: scene(),
+    search: { el: document.createElement("search"), problem: document.createElement("span") },
     setTool: (tool: unknown) => (graph.tool = tool),
     reveal: (rows: number[]) => graph.revealed.push([...rows]),
     setStage: async (stage: string, method: string) => (graph.stage = `${stage}/${method}`),
@@ -214,6 +215,11 @@ describe("lowering", () => {
     expect(text(".wb-error")).toContain("can't run 'relu'");
     expect(text(".wb-error")).toContain("undo the edit");
   });
+});
+
+it("has the search of its graph in the bar", () => {
+  const bar = find(".wb-toolbar");
+  expect([...bar.children].some((child) => child.localName === "search")).toBe(true);
 });
 
 it("has a table behind the picture", () => {

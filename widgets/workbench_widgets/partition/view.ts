@@ -73,7 +73,7 @@ class PartitionView implements PartitionHandle {
     this.pane = new SidePane(this.editor, { reveal, say });
     this.nodes = new NodeTable(this.editor, reveal);
     this.tooltip = makeTooltip(this.frame);
-    this.bar = new Bar(host, this.editor, {
+    this.bar = new Bar(host, this.editor, graph.search, {
       useTool: (name) => this.useTool(name),
       move: (what) => this.move(what),
       run: () => this.run(),
