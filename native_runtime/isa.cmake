@@ -33,11 +33,11 @@ function(wb_per_isa target symbol)
     add_library(${variant} OBJECT ${ARGN})
     target_link_libraries(${variant} PRIVATE wb_flags)
     target_compile_definitions(${variant} PRIVATE WB_ISA=${isa} WB_ISA_${isa}=1)
-    # Static variables of inline functions must not be "unique" symbols, which objcopy can't make local.
     set(optimization -O3)
     if(DEFINED WB_ISA_OPTIMIZATION_${isa})
       set(optimization ${WB_ISA_OPTIMIZATION_${isa}})
     endif()
+    # Static variables of inline functions must not be "unique" symbols, which objcopy can't make local.
     target_compile_options(${variant} PRIVATE ${optimization} -fno-math-errno -fno-trapping-math -ffp-contract=off
                                               $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique> ${WB_ISA_FLAGS_${isa}})
     set(object "${CMAKE_CURRENT_BINARY_DIR}/${variant}.o")
