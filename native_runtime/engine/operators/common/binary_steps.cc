@@ -1,7 +1,9 @@
 #include <cmath>
 
 #include "engine/operators/common/lanes.h"
+#include "engine/operators/common/power.h"
 #include "engine/operators/common/step_loops.h"
+#include "engine/operators/common/trigonometry.h"
 
 namespace wb::engine::WB_ISA {
 namespace {
@@ -33,11 +35,11 @@ WB_BINARY(Div, x / y)
 // NaN where either is.
 WB_BINARY(Maximum, x != x ? x : (x > y ? x : y))
 WB_BINARY(Minimum, x != x ? x : (x < y ? x : y))
-WB_BINARY(Pow, each(x, y, powf))
+WB_BINARY(Pow, math::pow(x, y))
 WB_BINARY(SquaredDifference, (x - y) * (x - y))
 WB_BINARY(Prelu, x > 0.0F ? x : x * y)
 WB_BINARY(Copysign, copysign(x, y))
-WB_BINARY(Atan2, each(x, y, atan2f))
+WB_BINARY(Atan2, math::atan2(x, y))
 WB_BINARY(Fmod, each(x, y, fmodf))
 WB_BINARY(Remainder, each(x, y, remainder_of))
 WB_BINARY(Eq, truth(x == y))

@@ -75,6 +75,43 @@ inline constexpr __mmask16 kAll = 0xffff;
 // The first n lanes of a, the others of b.
 [[gnu::always_inline]] inline Floats first_lanes(Floats a, Floats b, int n) { return lane_numbers() < n ? a : b; }
 
+// Is a lane of a comparison true?
+[[gnu::always_inline]] inline bool any(Ints mask) {
+#if defined(WB_ISA_avx512)
+  return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(WB_ISA_avx2)
+  return _mm256_movemask_ps((__m256)mask) != 0;
+#elif defined(__SSE2__)
+  return _mm_movemask_ps((__m128)mask) != 0;
+#else
+  std::int32_t all = 0;
+  for (int i = 0; i < kFloats; ++i) all |= mask[i];
+  return all != 0;
+#endif
+}
+
+template <int kStep>
+constexpr Ints exchanged_lanes() {
+  Ints lanes{};
+  for (int i = 0; i < kFloats; ++i) lanes[i] = i ^ kStep;
+  return lanes;
+}
+// All lanes joined to one, by halves.
+template <int kStep = kFloats / 2, typename F>
+[[gnu::always_inline]] inline float across(Floats v, const F& join) {
+  if constexpr (kStep == 0) {
+    return v[0];
+  } else {
+    return across<kStep / 2>(join(v, __builtin_shuffle(v, exchanged_lanes<kStep>())), join);
+  }
+}
+[[gnu::always_inline]] inline float sum_of(Floats v) {
+  return across(v, [](Floats a, Floats b) { return a + b; });
+}
+[[gnu::always_inline]] inline float largest_of(Floats v) {
+  return across(v, [](Floats a, Floats b) { return a > b ? a : b; });
+}
+
 [[gnu::always_inline]] inline Ints bits_of(Floats x) { return (Ints)x; }
 [[gnu::always_inline]] inline Floats from_bits(Ints x) { return (Floats)x; }
 

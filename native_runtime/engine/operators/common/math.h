@@ -3,6 +3,7 @@
 // NaN, infinities and results that overflow are as in <cmath>.
 #pragma once
 
+#include "engine/operators/common/erf_table.h"
 #include "engine/operators/common/lanes.h"
 
 namespace wb::engine::WB_ISA::math {
@@ -21,21 +22,23 @@ struct Exponent {
   const Floats n = fma(t, splat(kLog2e), splat(kMagic)) - kMagic;
   return {n, fma(n, splat(-kLn2Low), fma(n, splat(-kLn2High), t))};
 }
-// exp(r) - 1 for |r| <= ln 2 / 2 (Cephes, expf)
-[[gnu::always_inline]] inline Floats small_expm1(Floats r) {
-  Floats p = splat(1.9875691500e-4F);
-  p = fma(p, r, splat(1.3981999507e-3F));
-  p = fma(p, r, splat(8.3334519073e-3F));
-  p = fma(p, r, splat(4.1665795894e-2F));
-  p = fma(p, r, splat(1.6666665459e-1F));
-  p = fma(p, r, splat(5.0000001201e-1F));
-  return fma(p * r, r, r);
+// (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2, interpolated at the Chebyshev nodes: exp(r) is off by 1e-8.
+[[gnu::always_inline]] inline Floats beyond_linear(Floats r) {
+  Floats p = splat(1.3926326e-3F);
+  p = fma(p, r, splat(8.3632926e-3F));
+  p = fma(p, r, splat(4.1666552e-2F));
+  p = fma(p, r, splat(1.66665763e-1F));
+  return fma(p, r, splat(0.5F));
+}
+[[gnu::always_inline]] inline Floats small_expm1(Floats r) { return fma(beyond_linear(r) * r, r, r); }
+[[gnu::always_inline]] inline Floats small_exp(Floats r) {
+  return fma(fma(beyond_linear(r), r, splat(1.0F)), r, splat(1.0F));
 }
 
 // Subnormal results as they should be.
 [[gnu::always_inline]] inline Floats exp(Floats x) {
   const Exponent e = split_exponent(x, -104.0F);
-  return scale_by_power(small_expm1(e.r) + 1.0F, e.n);
+  return scale_by_power(small_exp(e.r), e.n);
 }
 
 // The same for x <= 0, or NaN; results below 2e-38 may be 0.
@@ -45,7 +48,7 @@ struct Exponent {
   const Floats shifted = fma(t, splat(kLog2e), splat(kMagic));
   const Floats n = shifted - kMagic;
   const Floats r = fma(n, splat(-kLn2Low), fma(n, splat(-kLn2High), t));
-  const Floats p = small_expm1(r) + 1.0F;
+  const Floats p = small_exp(r);
 #if defined(WB_ISA_avx512)
   return (Floats)_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-87.5F), _CMP_NLT_UQ), (__m512)p,
                                         (__m512)n);
@@ -97,18 +100,23 @@ struct Exponent {
 [[gnu::always_inline]] inline Floats sigmoid(Floats x) { return 1.0F / (1.0F + exp(-x)); }
 [[gnu::always_inline]] inline Floats silu(Floats x) { return x / (1.0F + exp(-x)); }
 
+// q / (q + 2) with q = exp(2 |x|) - 1
 [[gnu::always_inline]] inline Floats tanh(Floats x) {
-  const Floats a = abs(x);
-  const Floats z = x * x;
-  Floats p = splat(-5.70498872745e-3F);  // Cephes, tanhf
-  p = fma(p, z, splat(2.06390887954e-2F));
-  p = fma(p, z, splat(-5.37397155531e-2F));
-  p = fma(p, z, splat(1.33314422036e-1F));
-  p = fma(p, z, splat(-3.33332819422e-1F));
-  const Floats small = fma(x * z, p, x);
-  const Floats large = copysign(1.0F - 2.0F / (exp(a + a) + 1.0F), x);
-  return a < 0.625F ? small : large;
+  const Floats a = at_most(abs(x), 10.0F);
+  const Floats q = expm1(a + a);
+  return copysign(q / (q + 2.0F), x);
 }
+
+#if defined(WB_ISA_avx512)
+
+inline constexpr ErfTable kErf(1.0, 1.0);
+// erf(x / sqrt 2) / 2
+inline constexpr ErfTable kHalfNormal(0.70710678118654752, 0.5);
+
+[[gnu::always_inline]] inline Floats erf(Floats x) { return copysign(look_up(kErf, abs(x)), x); }
+[[gnu::always_inline]] inline Floats gelu(Floats x) { return x * (copysign(look_up(kHalfNormal, abs(x)), x) + 0.5F); }
+
+#else
 
 // Chebyshev fits: erf(x) / x in x^2 on [0, 1], log(erfc(x)) on [1, 4].
 [[gnu::always_inline]] inline Floats erf(Floats x) {
@@ -132,14 +140,18 @@ struct Exponent {
   q = fma(q, t, splat(-6.319370866e-01F));
   q = fma(q, t, splat(-1.13016665F));
   q = fma(q, t, splat(3.032129607e-04F));
-  const Floats large = copysign(1.0F - exp(q), x);
+  const Floats large = copysign(1.0F - exp_negative(q), x);
   return a < 1.0F ? small : large;
 }
 
 [[gnu::always_inline]] inline Floats gelu(Floats x) { return x * 0.5F * (1.0F + erf(x * 0.70710678F)); }
+
+#endif
+
+// x / 2 (1 + tanh(u)) = x / (1 + exp(-2 u))
 [[gnu::always_inline]] inline Floats gelu_tanh(Floats x) {
-  const Floats inner = 0.79788456F * fma(0.044715F * x * x, x, x);
-  return x * 0.5F * (1.0F + tanh(inner));
+  const Floats inner = -1.59576912F * fma(0.044715F * x * x, x, x);
+  return x / (1.0F + exp(inner));
 }
 
 // x tanh(log(1 + e^x)) = x (e^2 + 2 e) / (e^2 + 2 e + 2), e = exp(x)

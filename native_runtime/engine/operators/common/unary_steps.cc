@@ -1,7 +1,7 @@
-#include <cmath>
-
 #include "engine/operators/common/math.h"
+#include "engine/operators/common/power.h"
 #include "engine/operators/common/step_loops.h"
+#include "engine/operators/common/trigonometry.h"
 
 namespace wb::engine::WB_ISA {
 namespace {
@@ -15,13 +15,6 @@ namespace {
 const float kOne = 1.0F;
 
 [[gnu::always_inline]] inline Floats truth(Ints mask) { return mask ? splat(1.0F) : Floats{}; }
-
-// For what is too rare for a vector version.
-template <typename F>
-[[gnu::always_inline]] inline Floats each(Floats x, F&& f) {
-  for (int i = 0; i < kFloats; ++i) x[i] = f(x[i]);
-  return x;
-}
 
 WB_UNARY(Identity, x)
 WB_UNARY(Abs, abs(x))
@@ -39,14 +32,14 @@ WB_UNARY(Exp, math::exp(x))
 WB_UNARY(Expm1, math::expm1(x))
 WB_UNARY(Log, math::log(x))
 WB_UNARY(Log1p, math::log1p(x))
-WB_UNARY(Sin, each(x, sinf))
-WB_UNARY(Cos, each(x, cosf))
-WB_UNARY(Tan, each(x, tanf))
-WB_UNARY(Asin, each(x, asinf))
-WB_UNARY(Acos, each(x, acosf))
-WB_UNARY(Atan, each(x, atanf))
-WB_UNARY(Sinh, each(x, sinhf))
-WB_UNARY(Cosh, each(x, coshf))
+WB_UNARY(Sin, math::sin(x))
+WB_UNARY(Cos, math::cos(x))
+WB_UNARY(Tan, math::tan(x))
+WB_UNARY(Asin, math::asin(x))
+WB_UNARY(Acos, math::acos(x))
+WB_UNARY(Atan, math::atan(x))
+WB_UNARY(Sinh, math::sinh(x))
+WB_UNARY(Cosh, math::cosh(x))
 WB_UNARY(Tanh, math::tanh(x))
 WB_UNARY(Erf, math::erf(x))
 WB_UNARY(Sigmoid, math::sigmoid(x))
@@ -88,7 +81,7 @@ struct PowScalar {
     if (a == -0.5F) return kOne / sqrt(x);
     if (a == -1.0F) return kOne / x;
     if (a == -2.0F) return kOne / (x * x);
-    return each(x, [this](float y) { return powf(y, a); });
+    return math::pow(x, splat(a));
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "engine/names.h"
 #include "engine/operator.h"
+#include "engine/operators/common/half.h"
 #include "engine/operators/common/work.h"
 
 namespace wb::engine::WB_ISA {
@@ -28,6 +29,19 @@ Error convert_shape(ShapeContext& /*context*/) { return Error::Ok; }
 void convert_piece(ScalarType from, const std::byte* in, ScalarType to, std::byte* out, std::int64_t n) {
   if (from == to) {
     std::memcpy(out, in, static_cast<std::size_t>(n) * element_size(to));
+    return;
+  }
+  if (from == ScalarType::Half && to == ScalarType::Float) {
+    return floats_from_halves(in, reinterpret_cast<float*>(out), n);
+  }
+  if (from == ScalarType::Float && to == ScalarType::Half) {
+    return halves_from_floats(reinterpret_cast<const float*>(in), out, n);
+  }
+  if (from == ScalarType::Bool && to == ScalarType::Float) {
+    // Its bytes are 0 and 1: as numbers, which vectorizes.
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(in);
+    auto* floats = reinterpret_cast<float*>(out);
+    for (std::int64_t i = 0; i < n; ++i) floats[i] = bytes[i] != 0 ? 1.0F : 0.0F;
     return;
   }
   const Lane lane = kernels::WB_ISA::cast_lane(from, to);

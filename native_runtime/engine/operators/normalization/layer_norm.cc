@@ -56,23 +56,36 @@ void scale_row(const Rows& rows, const float* p, float* out, float mean, float f
   }
 }
 
+// A few rows together: the sums of one are added up while those of another are waited for.
+constexpr std::int64_t kTogether = 4;
+
 template <bool kCenter, bool kWeight, bool kBias>
-void norm_row(const Rows& rows, std::int64_t r) {
-  const float* p = rows.in + r * rows.size;
-  const auto count = static_cast<float>(rows.size);
-  const float mean = kCenter ? sum_row(p, rows.size, [](Floats x) { return x; }) / count : 0.0F;
-  const float square = sum_row(p, rows.size, [mean](Floats x) {
-    const Floats d = kCenter ? x - mean : x;
-    return d * d;
-  });
-  scale_row<kWeight, kBias>(rows, p, rows.out + r * rows.size, mean, 1.0F / std::sqrt(square / count + rows.eps));
+void norm_rows(const Rows& rows, std::int64_t first, std::int64_t count) {
+  const auto size = static_cast<float>(rows.size);
+  const float* p = rows.in + first * rows.size;
+  float means[kTogether] = {};
+  float factors[kTogether];
+  for (std::int64_t r = 0; kCenter && r < count; ++r) {
+    means[r] = sum_row(p + r * rows.size, rows.size, [](Floats x) { return x; }) / size;
+  }
+  for (std::int64_t r = 0; r < count; ++r) {
+    const float mean = means[r];
+    factors[r] = sum_row(p + r * rows.size, rows.size, [mean](Floats x) {
+      const Floats d = kCenter ? x - mean : x;
+      return d * d;
+    });
+  }
+  for (std::int64_t r = 0; r < count; ++r) {
+    const float factor = 1.0F / std::sqrt(factors[r] / size + rows.eps);
+    scale_row<kWeight, kBias>(rows, p + r * rows.size, rows.out + (first + r) * rows.size, means[r], factor);
+  }
 }
 
 template <bool kCenter>
 auto row_function(const Rows& rows) {
   if (rows.weight != nullptr)
-    return rows.bias != nullptr ? norm_row<kCenter, true, true> : norm_row<kCenter, true, false>;
-  return rows.bias != nullptr ? norm_row<kCenter, false, true> : norm_row<kCenter, false, false>;
+    return rows.bias != nullptr ? norm_rows<kCenter, true, true> : norm_rows<kCenter, true, false>;
+  return rows.bias != nullptr ? norm_rows<kCenter, false, true> : norm_rows<kCenter, false, false>;
 }
 
 Error norm_prepare(PrepareContext& context) {
@@ -94,11 +107,12 @@ void norm_run(const RunContext& context) {
   const Shape& shape = context.operands.outputs[0].shape;
   const std::int64_t columns = shape.rank == 0 ? 1 : shape.sizes[shape.rank - 1];
   split(context.pool, rows.count, rows.count * rows.size * 3, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      function(rows, r);
+    for (std::int64_t r = begin; r < end; r += kTogether) {
+      const std::int64_t n = std::min(kTogether, end - r);
+      function(rows, r, n);
       if (epilogue.empty()) continue;
       const std::int64_t lines = rows.size / columns;
-      epilogue.apply(rows.out + r * rows.size, columns, r * lines, lines, 0, columns);
+      epilogue.apply(rows.out + r * rows.size, columns, r * lines, n * lines, 0, columns);
     }
   });
 }

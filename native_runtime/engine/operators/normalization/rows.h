@@ -19,7 +19,7 @@ template <typename F>
     const int rest = static_cast<int>(n - i);
     sums[1] += first_lanes(f(load_first(p + i, rest)), Floats{}, rest);
   }
-  return kernels::WB_ISA::sum_lanes<float>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  return sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 }  // namespace wb::engine::WB_ISA

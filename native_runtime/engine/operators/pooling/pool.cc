@@ -19,21 +19,40 @@ struct Patch {
   std::int64_t rows, row, cols, col;
 };
 
+// f(vectors of an element) for each element of the patch.
 template <int kVectors, bool kWhole, typename F>
-[[gnu::always_inline]] inline void fold_vectors(const Patch& patch, std::int64_t at, int last, float* out,
-                                                float divisor) {
-  const F f;
-  Floats acc[kVectors];
-  for (int v = 0; v < kVectors; ++v) acc[v] = splat(f.start);
+[[gnu::always_inline]] inline void each_tap(const Patch& patch, std::int64_t at, int last, F f) {
   for (std::int64_t y = 0; y < patch.rows; ++y) {
     const float* p = patch.p + y * patch.row + at;
     for (std::int64_t x = 0; x < patch.cols; ++x, p += patch.col) {
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        acc[v] = f.take(acc[v], kWhole ? load(p + v * kFloats) : load_first(p + v * kFloats, last));
-      }
+      for (int v = 0; v < kVectors; ++v) f(v, kWhole ? load(p + v * kFloats) : load_first(p + v * kFloats, last));
     }
   }
+}
+
+template <int kVectors, bool kWhole, typename F>
+[[gnu::always_inline]] inline void fold_taps(const F& f, const Patch& patch, std::int64_t at, int last,
+                                             Floats (&acc)[kVectors]) {
+  for (int v = 0; v < kVectors; ++v) acc[v] = splat(f.start);
+  each_tap<kVectors, kWhole>(patch, at, last, [&](int v, Floats x) { acc[v] = f.take(acc[v], x); });
+}
+template <int kVectors, bool kWhole>
+[[gnu::always_inline]] inline void fold_taps(const MaxFold& f, const Patch& patch, std::int64_t at, int last,
+                                             Floats (&acc)[kVectors]) {
+  QuickMax quick[kVectors];
+  each_tap<kVectors, kWhole>(patch, at, last, [&](int v, Floats x) { quick[v].take(x); });
+  for (int v = 0; v < kVectors; ++v) acc[v] = quick[v].best;
+  if (!is_doubtful(quick)) return;
+  for (int v = 0; v < kVectors; ++v) acc[v] = splat(f.start);
+  each_tap<kVectors, kWhole>(patch, at, last, [&](int v, Floats x) { acc[v] = f.take(acc[v], x); });
+}
+
+template <int kVectors, bool kWhole, typename F>
+[[gnu::always_inline]] inline void fold_vectors(const Patch& patch, std::int64_t at, int last, float* out,
+                                                float divisor) {
+  Floats acc[kVectors];
+  fold_taps<kVectors, kWhole>(F{}, patch, at, last, acc);
   for (int v = 0; v < kVectors; ++v) {
     const Floats result = divisor == 1.0F ? acc[v] : acc[v] / divisor;
     if (kWhole) {

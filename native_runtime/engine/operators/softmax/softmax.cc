@@ -27,7 +27,7 @@ struct Axis {
 
 // ---- along rows
 
-float largest_of(const float* p, std::int64_t n) {
+float largest_in(const float* p, std::int64_t n) {
   Floats best[4] = {splat(kLowest), splat(kLowest), splat(kLowest), splat(kLowest)};
   std::int64_t i = 0;
   for (; i + 4 * kFloats <= n; i += 4 * kFloats) {
@@ -39,7 +39,7 @@ float largest_of(const float* p, std::int64_t n) {
     const int rest = static_cast<int>(n - i);
     best[1] = larger(first_lanes(load_first(p + i, rest), splat(kLowest), rest), best[1]);
   }
-  return kernels::WB_ISA::max_lanes<float>(larger(larger(best[0], best[1]), larger(best[2], best[3])));
+  return largest_of(larger(larger(best[0], best[1]), larger(best[2], best[3])));
 }
 
 // Sum of exp(p[i] - shift), which go to out if kStore.
@@ -63,7 +63,7 @@ float sum_exponentials(const float* p, float* out, std::int64_t n, float shift) 
     if (kStore && rest == kFloats) store(out + i, e);
     if (kStore && rest < kFloats) store_first(out + i, e, rest);
   }
-  return kernels::WB_ISA::sum_lanes<float>(sums[0] + sums[1]);
+  return sum_of(sums[0] + sums[1]);
 }
 
 template <typename F>
@@ -76,14 +76,27 @@ template <typename F>
   }
 }
 
-void softmax_row(const float* p, float* out, std::int64_t n, bool log) {
-  const float shift = largest_of(p, n);
+// A few rows together: the exponentials of one are computed while the largest element, or the sum, of another is
+// waited for.
+constexpr std::int64_t kTogether = 4;
+
+void softmax_rows(const float* p, float* out, std::int64_t rows, std::int64_t n, bool log) {
+  float shifts[kTogether];
+  float sums[kTogether];
+  for (std::int64_t r = 0; r < rows; ++r) shifts[r] = largest_in(p + r * n, n);
   if (log) {
-    const float rest = std::log(sum_exponentials<false>(p, out, n, shift));
-    map_row(p, out, n, [=](Floats x) { return (x - shift) - rest; });
-  } else {
-    const float factor = 1.0F / sum_exponentials<true>(p, out, n, shift);
-    map_row(out, out, n, [=](Floats x) { return x * factor; });
+    for (std::int64_t r = 0; r < rows; ++r) sums[r] = sum_exponentials<false>(p + r * n, out, n, shifts[r]);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float shift = shifts[r];
+      const float rest = std::log(sums[r]);
+      map_row(p + r * n, out + r * n, n, [=](Floats x) { return (x - shift) - rest; });
+    }
+    return;
+  }
+  for (std::int64_t r = 0; r < rows; ++r) sums[r] = sum_exponentials<true>(p + r * n, out + r * n, n, shifts[r]);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float factor = 1.0F / sums[r];
+    map_row(out + r * n, out + r * n, n, [=](Floats x) { return x * factor; });
   }
 }
 
@@ -162,10 +175,13 @@ void softmax_run(const RunContext& context) {
   const std::int64_t work = axis.outer * axis.size * axis.inner * 8;
   if (work == 0) return;
   if (axis.inner == 1) {
+    // Long rows leave no room in the cache for each other.
+    const std::int64_t together = axis.size <= 2048 ? kTogether : 1;
     split(context.pool, axis.outer, work, [&](std::int64_t begin, std::int64_t end, int /*thread*/) {
-      for (std::int64_t o = begin; o < end; ++o) {
-        softmax_row(in + o * axis.size, out + o * axis.size, axis.size, log);
-        if (!epilogue.empty()) epilogue.apply(out + o * axis.size, axis.size, o, 1, 0, axis.size);
+      for (std::int64_t o = begin; o < end; o += together) {
+        const std::int64_t rows = std::min(together, end - o);
+        softmax_rows(in + o * axis.size, out + o * axis.size, rows, axis.size, log);
+        if (!epilogue.empty()) epilogue.apply(out + o * axis.size, axis.size, o, rows, 0, axis.size);
       }
     });
     return;
