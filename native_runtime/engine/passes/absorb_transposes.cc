@@ -133,6 +133,13 @@ void absorb_into_attention(Draft& draft, Node& node, std::vector<Node>& nodes) {
   }
 }
 
+// A mask that adds zero to every score.
+bool adds_nothing(const Value& mask) {
+  if (mask.kind != ValueKind::Constant || mask.dtype != ScalarType::Float) return false;
+  const auto* data = static_cast<const float*>(mask.data);
+  return std::all_of(data, data + mask.shape.numel(), [](float value) { return value == 0; });
+}
+
 // A Transpose that does [..., h, l, e] -> [..., l, h, e], dimensions of 1 aside.
 bool swaps_heads(const Node& transpose, const Value& x) {
   const int rank = x.shape.rank;
@@ -192,6 +199,8 @@ void absorb_transposes(Draft& draft) {
     Node& node = draft.graph.nodes[n];
     std::vector<Node> views;
     if (node.op == Op::Attention) {
+      const bool masked = node.inputs.size() > 3 && node.inputs[3] != kNoValue;
+      if (masked && adds_nothing(draft.value(node.inputs[3]))) node.inputs[3] = kNoValue;
       absorb_into_attention(draft, node, views);
       absorb_after_attention(draft, node);
     }
