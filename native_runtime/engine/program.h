@@ -126,10 +126,15 @@ class ProgramSetup final : public Setup {
     void* memory;
   };
 
+  [[nodiscard]] void* packed_memory(std::size_t bytes);
+
   const Host* host_;
   Program* program_;
   bool trial_;
   std::vector<Packed> packed_;
+  std::size_t constant_bytes_ = 0;  // of all constants, once asked for
+  std::byte* slab_ = nullptr;       // what is left of the last one
+  std::size_t slab_left_ = 0;
 };
 
 }  // namespace wb::engine
