@@ -1,6 +1,7 @@
 #include "backends/xnnpack/blob.h"
 
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace wb::xnnpack {
@@ -32,6 +33,13 @@ Result<std::span<const std::byte>> aligned(const BackendInitContext& context, st
   if (copy == nullptr) return context.fail(Error::MemoryAllocationFailed, "no memory for %zu bytes", bytes.size());
   std::memcpy(copy, bytes.data(), bytes.size());
   return std::span<const std::byte>{static_cast<const std::byte*>(copy), bytes.size()};
+}
+
+// A text of the blob for a message: what is no ASCII stands as "?".
+std::string printable(std::string_view text) {
+  std::string shown(text.substr(0, 80));
+  for (char& c : shown) c = c >= 32 && c < 127 ? c : '?';
+  return shown;
 }
 
 struct Sections {
@@ -92,12 +100,12 @@ Result<std::span<const std::byte>> constant_by_place(const BackendInitContext& c
   if (!key.empty()) {
     auto named = context.named_data->get(key);
     if (!named.ok()) {
-      return context.fail(Error::NotFound, "constant %u: no data named %.80s: load the program with its .ptd files",
-                          index, place.named_key()->c_str());
+      return context.fail(Error::NotFound, "constant %u: no data named %s: load the program with its .ptd files", index,
+                          printable(key).c_str());
     }
     if (named->size() < place.size()) {
-      return context.fail(Error::InvalidProgram, "constant %u: expected %llu bytes named %.80s, found %zu", index,
-                          static_cast<ull>(place.size()), place.named_key()->c_str(), named->size());
+      return context.fail(Error::InvalidProgram, "constant %u: expected %llu bytes named %s, found %zu", index,
+                          static_cast<ull>(place.size()), printable(key).c_str(), named->size());
     }
     return named->first(static_cast<std::size_t>(place.size()));
   }
@@ -121,9 +129,8 @@ Result<Blob> open_blob(const BackendInitContext& context, std::span<const std::b
   char identifier[5] = {};
   std::memcpy(identifier, sections.flatbuffer.data() + 4, 4);
   if (std::strcmp(identifier, "XN01") != 0 && std::strcmp(identifier, "XN00") != 0) {
-    for (char& c : identifier) c = c == '\0' || (c >= 32 && c < 127) ? c : '?';
     return context.fail(Error::DelegateInvalidCompatibility,
-                        "expected a graph with the identifier XN01 or XN00, found '%s'", identifier);
+                        "expected a graph with the identifier XN01 or XN00, found '%s'", printable(identifier).c_str());
   }
   WB_ASSIGN(const auto flatbuffer, aligned(context, sections.flatbuffer, kAlignment));
   const auto* data = reinterpret_cast<const std::uint8_t*>(flatbuffer.data());
@@ -140,8 +147,8 @@ Result<Blob> open_blob(const BackendInitContext& context, std::span<const std::b
   const fb::Graph* graph = flatbuffers::GetRoot<fb::Graph>(data);
   const auto* version = graph->version();
   if (version != nullptr && std::strcmp(version->c_str(), "0") != 0) {
-    return context.fail(Error::DelegateInvalidCompatibility, "expected a graph of version 0, found '%.16s'",
-                        version->c_str());
+    return context.fail(Error::DelegateInvalidCompatibility, "expected a graph of version 0, found '%s'",
+                        printable(version->string_view()).c_str());
   }
   return Blob{graph, sections.constants, sections.has_header};
 }
