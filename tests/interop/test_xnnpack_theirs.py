@@ -23,8 +23,8 @@ from xnnpack_cases import CASES, Case, Function
 pytestmark = pytest.mark.peer
 
 SOURCE = (Path(__file__).parents[1] / "xnnpack_cases.py").read_text()
-# Making the program takes so long on one core, in seconds.
-SLOW = {"resnet18": 20, "mobilenet_v2": 25, "minilm": 30, "vit_tiny": 40, "lstm": 93, "resnet50": 60}
+# Making the program takes more than ten seconds.
+SLOW = {"resnet18", "mobilenet_v2", "minilm", "vit_tiny", "lstm", "resnet50"}
 # What the partitioner takes of quantized graphs only, and what it takes under another name.
 QUANTIZED = {
     "QuantizedPerTensorConfig",
@@ -206,11 +206,10 @@ def test_short_lstm_agrees(delegated_by_executorch: Make, run_in_executorch: Run
     _check_network(network, delegated_by_executorch, run_in_executorch)
 
 
-@pytest.mark.parametrize("name", ["dscnn", pytest.param("mobilenet_v2", marks=pytest.mark.slow)])
-def test_network_agrees_in_float16(name: str, delegated_by_executorch: Make, run_in_executorch: Run) -> None:
-    network = build(name)
+def test_network_agrees_in_float16(delegated_by_executorch: Make, run_in_executorch: Run) -> None:
+    network = build("dscnn")
     model, inputs = network.model.half(), tuple(value.half() for value in network.inputs)
-    path = delegated_by_executorch(f"{name}-half", model, inputs)
+    path = delegated_by_executorch("dscnn-half", model, inputs)
     found = load(path).execute(list(inputs))
     with torch.no_grad():
         expected = model.float()(*(value.float() for value in inputs))
