@@ -88,23 +88,29 @@ struct WinogradMethod {
     const Geometry& g = convolution.g;
     constexpr std::int64_t kBlockBytes = 512 * 1024;
     constexpr std::int64_t kFewest = 24;  // the weights are read once a block
+    constexpr std::size_t kSplitBytes = std::size_t{4} << 20;
     const std::int64_t tile_bytes = kElements * (round_up(g.cin) + round_up(g.cout)) * std::int64_t{sizeof(float)};
     const std::int64_t count = std::max<std::int64_t>(tiles(g), 1);
     const std::int64_t most = std::max(kBlockBytes / tile_bytes, kFewest);
     std::int64_t blocks = (count + most - 1) / most;
-    if (count >= 2 * threads) blocks = (blocks + threads - 1) / threads * threads;
+    // Every thread with tiles of its own reads all weights: large ones are split by output channels instead.
+    const std::int64_t panels = convolution.weights.panels();
+    const bool by_channels = threads > 1 && panels >= 2 * threads &&
+                             (convolution.weights.bytes() * kElements >= kSplitBytes || count < 2 * threads);
+    convolution.parts = by_channels ? threads : 1;
+    if (!by_channels) blocks = std::min(std::max<std::int64_t>(blocks / threads, 1) * threads, count);
     convolution.block = (count + blocks - 1) / blocks;
     return threads * thread_elements(g, convolution.block);
   }
 
-  // A block of tiles [first, first + count).
   struct Work {
     const Convolution& convolution;
     const Finish& finish;
     const float* image;
     float* out;
 
-    void block(std::int64_t first, std::int64_t count, float* scratch) const {
+    // Tiles [first, first + count), output channels of panels [p0, p1).
+    void block(std::int64_t first, std::int64_t count, std::int64_t p0, std::int64_t p1, float* scratch) const {
       const Geometry& g = convolution.g;
       float* const rows = scratch;
       float* const zeros = rows + kRowScratch;
@@ -122,9 +128,12 @@ struct WinogradMethod {
         p.b.data = convolution.weights.data + e * p.b.k * p.b.columns();
         p.a.data = in.at(e, 0);
         p.c = product.at(e, 0);
-        product_part(p, 0, count, 0, p.b.panels(), rows);
+        product_part(p, 0, count, p0, p1, rows);
       }
-      for (std::int64_t t = 0; t < count; ++t) transform_output(first + t, product.at(0, t), product.plane);
+      const std::int64_t end = std::min(p1 * kPanel, g.cout);
+      for (std::int64_t t = 0; t < count; ++t) {
+        transform_output(first + t, p0 * kPanel, end, product.at(0, t), product.plane);
+      }
     }
 
     void transform_input(std::int64_t tile, float* to, std::int64_t plane, const float* zeros) const {
@@ -167,22 +176,21 @@ struct WinogradMethod {
       }
     }
 
-    void transform_output(std::int64_t tile, const float* from, std::int64_t plane) const {
+    void transform_output(std::int64_t tile, std::int64_t c, std::int64_t end, const float* from,
+                          std::int64_t plane) const {
       const Geometry& g = convolution.g;
       const std::int64_t oy = tile / tiles_w(g) % tiles_h(g) * M;
       const std::int64_t ox = tile % tiles_w(g) * M;
       const auto rows = static_cast<int>(std::min<std::int64_t>(M, g.oh - oy));
       const auto columns = static_cast<int>(std::min<std::int64_t>(M, g.ow - ox));
       const std::int64_t pixel = (tile / tiles_w(g) / tiles_h(g) * g.oh + oy) * g.ow + ox;
-      std::int64_t c = 0;
-      for (; c + kWidth <= g.cout; c += kWidth) {
-        output_vector(from + c, plane, pixel, rows, columns, c, Whole{});
-      }
-      if (c < g.cout) output_vector(from + c, plane, pixel, rows, columns, c, static_cast<int>(g.cout - c));
+      const std::int64_t begin = c;
+      for (; c + kWidth <= end; c += kWidth) output_vector(from + c, plane, pixel, rows, columns, c, Whole{});
+      if (c < end) output_vector(from + c, plane, pixel, rows, columns, c, static_cast<int>(end - c));
       if (finish.rest == nullptr) return;
       for (int y = 0; y < rows; ++y) {
         const std::int64_t row = pixel + y * g.ow;
-        finish.rest->apply(out + row * g.cout, g.cout, row, columns, 0, g.cout);
+        finish.rest->apply(out + row * g.cout + begin, g.cout, row, columns, begin, end - begin);
       }
     }
 
@@ -222,17 +230,21 @@ struct WinogradMethod {
     const Work work{convolution, finish, input_of(context, convolution), context.operands.outputs[0].as<float>()};
     const std::int64_t count = tiles(g);
     const std::int64_t blocks = (count + convolution.block - 1) / convolution.block;
+    const std::int64_t parts = convolution.parts;
+    const std::int64_t panels = convolution.weights.panels();
     auto* scratch = reinterpret_cast<float*>(context.scratch);
     const std::int64_t own = thread_elements(g, convolution.block);
     const auto task = [&](std::int64_t i, int thread) {
-      const std::int64_t first = i * count / blocks;
-      work.block(first, (i + 1) * count / blocks - first, scratch + thread * own);
+      const std::int64_t first = i / parts * count / blocks;
+      const std::int64_t last = (i / parts + 1) * count / blocks;
+      work.block(first, last - first, i % parts * panels / parts, (i % parts + 1) * panels / parts,
+                 scratch + thread * own);
     };
     constexpr std::int64_t kWorthwhile = 1 << 20;  // multiplications: about 20 us
     if (count * kElements * g.cin * g.cout < 2 * kWorthwhile) {
-      for (std::int64_t i = 0; i < blocks; ++i) task(i, 0);
+      for (std::int64_t i = 0; i < blocks * parts; ++i) task(i, 0);
     } else {
-      context.pool.parallel(blocks, [&](std::int64_t i, int thread) { task(i, thread); });
+      context.pool.parallel(blocks * parts, [&](std::int64_t i, int thread) { task(i, thread); });
     }
   }
 };
