@@ -50,7 +50,8 @@ void StepProgram::build(const PointwiseStep* steps, int count, const float* cons
     steps_[i] = steps[i];
     fold_scalars(i, scalars);
     functions_[i] = step_function(steps_[i].fn);
-    for (int k = 0; k < arity_of(steps_[i].fn); ++k) {
+    arities_[i] = static_cast<std::int8_t>(arity_of(steps_[i].fn));
+    for (int k = 0; k < arities_[i]; ++k) {
       const std::uint8_t operand = steps_[i].operands[k];
       if (operand >= kInputRegister) {
         used_inputs_ |= 1U << (operand - kInputRegister);
@@ -92,8 +93,7 @@ void StepProgram::evaluate(Place start, const Place* inputs, float* out, std::in
       arguments.out = memory + slots_[i] * rows * cols;
       arguments.out_row = cols;
     }
-    const int arity = arity_of(step.fn);
-    for (int k = 0; k < arity; ++k) {
+    for (int k = 0; k < arities_[i]; ++k) {
       const int operand = step.operands[k];
       if (operand >= kInputRegister) {
         arguments.in[k] = inputs[operand - kInputRegister];

@@ -42,6 +42,7 @@ class StepProgram {
   std::uint32_t used_inputs_ = 0;
   PointwiseStep steps_[kMaxSteps];
   StepFunction functions_[kMaxSteps];
+  std::int8_t arities_[kMaxSteps];
   std::int8_t slots_[kMaxSteps];          // of step i's result: a temporary, or kOut
   std::uint8_t last_use_[kMaxSteps + 1];  // of register r: the last step that reads it
   static constexpr std::int8_t kOut = -1;
