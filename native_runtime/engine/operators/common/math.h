@@ -44,16 +44,14 @@ struct Exponent {
 // The same for x <= 0, or NaN; results below 2e-38 may be 0.
 [[gnu::always_inline]] inline Floats exp_negative(Floats x) {
   constexpr float kMagic = 12582912.0F;
-  const Floats t = at_least(x, -87.5F);
+  const Floats t = at_least(x, -105.0F);
   const Floats shifted = fma(t, splat(kLog2e), splat(kMagic));
   const Floats n = shifted - kMagic;
   const Floats r = fma(n, splat(-kLn2Low), fma(n, splat(-kLn2High), t));
-  const Floats p = small_exp(r);
 #if defined(WB_ISA_avx512)
-  return (Floats)_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-87.5F), _CMP_NLT_UQ), (__m512)p,
-                                        (__m512)n);
+  return scale_by_power(small_exp(r), n);
 #else
-  const Floats result = p * from_bits((bits_of(shifted) + 127) << 23);
+  const Floats result = small_exp(r) * from_bits((bits_of(shifted) + 127) << 23);
   return x < -86.9F ? Floats{} : result;
 #endif
 }

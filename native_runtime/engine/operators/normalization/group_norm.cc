@@ -24,7 +24,14 @@ struct Sizes {
     for (int d = 1; d + 1 < shape.rank; ++d) positions *= shape.sizes[d];
     group = channels / groups;
     if (group == 0) return;
-    slab = std::min(channels, (kSlab + group - 1) / group * group);
+    slab = (kSlab + group - 1) / group * group;
+    // Rather whole vectors, if few more channels make them.
+    for (std::int64_t more = slab; more <= 2 * kSlab; more += group) {
+      if (more % kFloats != 0) continue;
+      slab = more;
+      break;
+    }
+    slab = std::min(channels, slab);
   }
 };
 
@@ -50,9 +57,15 @@ void sum_columns(const float* p, const ColumnRows& rows, std::int64_t cols, cons
   for (; c + kColumns <= cols; c += kColumns) {
     sum_block<kBlock>(p + c, rows, kFloats, means == nullptr ? nullptr : means + c, sums + c);
   }
-  for (; c < cols; c += kFloats) {
-    const auto last = static_cast<int>(std::min<std::int64_t>(kFloats, cols - c));
-    sum_block<1>(p + c, rows, last, means == nullptr ? nullptr : means + c, sums + c);
+  if (c == cols) return;
+  const auto vectors = static_cast<int>((cols - c + kFloats - 1) / kFloats);
+  const auto last = static_cast<int>(cols - c - (vectors - 1) * kFloats);
+  const float* around = means == nullptr ? nullptr : means + c;
+  switch (vectors) {
+    case 1: return sum_block<1>(p + c, rows, last, around, sums + c);
+    case 2: return sum_block<2>(p + c, rows, last, around, sums + c);
+    case 3: return sum_block<3>(p + c, rows, last, around, sums + c);
+    default: return sum_block<4>(p + c, rows, last, around, sums + c);
   }
 }
 
