@@ -19,24 +19,14 @@ from pathlib import Path
 import torch
 
 import replay_records
+from workbench.emit.ir import SCALAR_TYPES
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "libwb_engine_harness.so"
 GUARD = 64
 INPUT = 128  # number of the first input register of a pointwise program
 
-_DTYPES = {
-    torch.uint8: 0,
-    torch.int8: 1,
-    torch.int16: 2,
-    torch.int32: 3,
-    torch.int64: 4,
-    torch.float16: 5,
-    torch.float32: 6,
-    torch.float64: 7,
-    torch.bool: 11,
-    torch.bfloat16: 15,
-}
+_DTYPES = {getattr(torch, name): number for name, number in SCALAR_TYPES.items()}
 
 
 class OperatorError(Exception):

@@ -17,23 +17,12 @@ from typing import Any
 
 import torch
 
+from workbench.emit.ir import SCALAR_TYPES
+
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "libwb_kernel_harness.so"
 
-_DTYPES = {
-    torch.uint8: 0,
-    torch.int8: 1,
-    torch.int16: 2,
-    torch.int32: 3,
-    torch.int64: 4,
-    torch.float16: 5,
-    torch.float32: 6,
-    torch.float64: 7,
-    torch.bool: 11,
-    torch.bfloat16: 15,
-    torch.uint16: 27,
-    torch.uint32: 28,
-}
+_DTYPES = {getattr(torch, name): number for name, number in SCALAR_TYPES.items()}
 _NONE, _TENSOR, _INT, _DOUBLE, _BOOL, _STRING, _INTS, _DOUBLES, _BOOLS, _TENSORS, _OPTIONAL_TENSORS = range(
     11
 )

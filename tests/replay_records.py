@@ -9,21 +9,12 @@ from pathlib import Path
 
 import torch
 
+from workbench.emit.ir import SCALAR_TYPES
+
 OPERATOR, PROGRAM = 1, 2
 RELATIVE, OF_LARGEST = 1e-4, 1e-5
 
-_DTYPES = {
-    torch.uint8: 0,
-    torch.int8: 1,
-    torch.int16: 2,
-    torch.int32: 3,
-    torch.int64: 4,
-    torch.float16: 5,
-    torch.float32: 6,
-    torch.float64: 7,
-    torch.bool: 11,
-    torch.bfloat16: 15,
-}
+_DTYPES = {getattr(torch, name): number for name, number in SCALAR_TYPES.items()}
 
 
 class Records:
