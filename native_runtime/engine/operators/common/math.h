@@ -142,7 +142,21 @@ inline constexpr ErfTable kHalfNormal(0.70710678118654752, 0.5);
   return a < 1.0F ? small : large;
 }
 
-[[gnu::always_inline]] inline Floats gelu(Floats x) { return x * 0.5F * (1.0F + erf(x * 0.70710678F)); }
+// x times the normal distribution: of -|x| as exp(-x^2 / 2) times a polynomial in t = 1 / (1 + 0.2316419 |x|), fitted
+// by least squares weighted for the error of the result, which is 1e-8.
+[[gnu::always_inline]] inline Floats gelu(Floats x) {
+  const Floats a = abs(x);
+  const Floats t = 1.0F / fma(a, splat(0.2316419F), splat(1.0F));
+  Floats p = splat(-0.143693209F);
+  p = fma(p, t, splat(0.725179076F));
+  p = fma(p, t, splat(-0.987202883F));
+  p = fma(p, t, splat(0.959873676F));
+  p = fma(p, t, splat(-0.338068843F));
+  p = fma(p, t, splat(0.203830823F));
+  p = fma(p, t, splat(0.0800813362F));
+  const Floats tail = p * t * exp_negative(-0.5F * a * a);
+  return x * (x < 0.0F ? tail : 1.0F - tail);
+}
 
 #endif
 
