@@ -96,6 +96,14 @@ def test_resampling_agrees(
     check(call("aten::upsample_nearest2d.vec_out", x, None, factors, out), wanted)
 
 
+@pytest.mark.parametrize("factors", [(1.7, 2.3), (1.2, 1.1), (2.0, 2.9)], ids=str)
+def test_nearest_takes_shortcuts_at_the_same_and_at_twice_the_size(factors: tuple[float, float]) -> None:
+    x = torch.randn(2, 3, 11, 2)
+    wanted = aten.upsample_nearest2d.vec(x, None, list(factors))
+    out = Out(wanted.shape, x.dtype, ORDERS[0])
+    check(call("aten::upsample_nearest2d.vec_out", x, None, list(factors), out), wanted)
+
+
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 @pytest.mark.parametrize("out_order", ORDERS, ids=str)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int8, torch.bool], ids=str)

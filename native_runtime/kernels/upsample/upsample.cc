@@ -48,13 +48,19 @@ void find_linear(const UpsampleState& state, int d, const Sources<T>& to) {
 
 template <typename T>
 void find_nearest(const UpsampleState& state, int d, const Sources<T>& to) {
-  // PyTorch computes these places in float whatever the dtype.
+  // PyTorch computes these places in float whatever the dtype, and not at all for the same and for twice the size,
+  // whatever the scale.
   const auto step = state.scale[d] > 0 ? static_cast<float>(1.0 / state.scale[d])
                                        : static_cast<float>(state.in[d]) / static_cast<float>(state.out[d]);
   const std::int64_t last = state.in[d] - 1;
-  for (std::int64_t o = 0; o < state.out[d]; ++o) {
+  const auto place_of = [&](std::int64_t o) {
+    if (state.out[d] == state.in[d]) return o;
+    if (state.out[d] == 2 * state.in[d]) return o / 2;
     const float place = std::floor(static_cast<float>(o) * step);
-    to.low[o] = to.high[o] = place < static_cast<float>(last) ? static_cast<std::int64_t>(place) : last;
+    return place < static_cast<float>(last) ? static_cast<std::int64_t>(place) : last;
+  };
+  for (std::int64_t o = 0; o < state.out[d]; ++o) {
+    to.low[o] = to.high[o] = place_of(o);
     to.weight[o] = T{0};
   }
 }
