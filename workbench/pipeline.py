@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 
 from workbench import display as display  # it makes the stages show themselves
@@ -32,7 +33,7 @@ from workbench.emit import ExecutorchBackendConfig, MemoryPlanning, emit
 from workbench.errors import RecipeError, WorkbenchError
 from workbench.export import export
 from workbench.managers import EdgeProgramManager
-from workbench.passes.preserve import check_preserved, preserved_operators
+from workbench.passes.preserve import check_preserved, left_whole, preserved_operators
 from workbench.passes.to_edge import to_edge_program
 from workbench.recipe import Edit, Recipe
 from workbench.serialize import write_program
@@ -330,10 +331,24 @@ def _lower(stage: Partitioned, recipe: Recipe) -> Lowered:
     if tagged:
         programs.update(lower_partitions(tagged))
     config = _edge_config(recipe)
+    if recipe.edits:
+        # A hand may take out of a partition what was kept whole for it.
+        programs = {name: _decompose_left(program, stage.kept, config) for name, program in programs.items()}
     EdgeProgramManager(programs, compile_config=config, preserved=stage.kept, stage="lowered")  # verifies
     for name, program in programs.items():
         check_preserved(name, program, stage.kept)
     return Lowered(programs, copy=copy_program)
+
+
+def _decompose_left(
+    program: ExportedProgram, kept: Collection[OpOverload], config: EdgeCompileConfig
+) -> ExportedProgram:
+    """The program with the operators decomposed that were kept whole for a partition and stand in none."""
+    if not left_whole(program, kept):
+        return program
+    decomposed, _ = to_edge_program(program, config)
+    ensure_debug_handles(decomposed)
+    return decomposed
 
 
 def _plan(stage: Lowered, recipe: Recipe) -> Planned:

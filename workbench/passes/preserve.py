@@ -14,7 +14,7 @@ from torch.fx import Node
 from workbench import provenance
 from workbench.errors import LoweringError
 
-__all__ = ["AsksForOperators", "check_preserved", "preserved_operators"]
+__all__ = ["AsksForOperators", "check_preserved", "left_whole", "preserved_operators"]
 
 
 class AsksForOperators(Protocol):
@@ -68,17 +68,26 @@ def check_preserved(method: str, program: ExportedProgram, preserved: Collection
     Raises:
         LoweringError: An operator was left behind that nothing else can run.
     """
+    for node in left_whole(program, preserved)[:1]:
+        raise LoweringError(
+            f"method `{method}`: {node.target} was kept whole for a partitioner, which left it behind",
+            stage="lowered",
+            node=node.name,
+            source=provenance.source_line(node),
+            expected="each operator of `ops_to_not_decompose` in a partition",
+            hint="let the partitioner's `ops_to_not_decompose` filter refuse the node, or take it",
+        )
+
+
+def left_whole(program: ExportedProgram, preserved: Collection[OpOverload]) -> list[Node]:
+    """The nodes whose operators were kept for partitioners, stand in no partition, and have no kernel whole.
+
+    Args:
+        program: A method after delegation.
+        preserved: The operators that were kept for partitioners alone.
+    """
     foreign = {item for item in preserved if item.namespace == "aten" and torch.Tag.core not in item.tags}
-    for node in provenance.nodes_of(program.graph_module):
-        if node.target in foreign:
-            raise LoweringError(
-                f"method `{method}`: {node.target} was kept whole for a partitioner, which left it behind",
-                stage="lowered",
-                node=node.name,
-                source=provenance.source_line(node),
-                expected="each operator of `ops_to_not_decompose` in a partition",
-                hint="let the partitioner's `ops_to_not_decompose` filter refuse the node, or take it",
-            )
+    return [node for node in provenance.nodes_of(program.graph_module) if node.target in foreign]
 
 
 def _may_preserve(operator: OpOverload, asker: str) -> bool:
