@@ -39,7 +39,7 @@ struct BackendInitContext {
   std::string_view method_name;
   // The arguments of the call that runs the delegate, sizes at their upper bounds, without data; empty when no
   // instruction calls it.
-  std::span<EValue* const> arguments;
+  std::span<EValue* const> arguments{};
   // Set to true by init when the blob is not needed any more: the runtime may give its pages back.
   bool release_processed = false;
 

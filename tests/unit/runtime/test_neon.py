@@ -6,6 +6,7 @@ are those that the conformance tests of the engine ran on this machine, where th
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -54,9 +55,12 @@ def replay() -> Callable[..., tuple[int, str]]:
         ),
     ]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    for command in (configure, ["cmake", "--build", BUILD, "--target", "wb_replay"]):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / "lock").open("w") as lock:  # another process of the same run may want it, too
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for command in (configure, ["cmake", "--build", BUILD, "--target", "wb_replay"]):
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
     def run(isa: str, *files: Path) -> tuple[int, str]:
         options = {"LOWERING_WORKBENCH_ISA": isa, "LOWERING_WORKBENCH_THREADS": "2"}

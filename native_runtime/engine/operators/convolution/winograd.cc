@@ -98,9 +98,10 @@ struct WinogradMethod {
     const bool by_channels = threads > 1 && panels >= 2 * threads &&
                              (convolution.weights.bytes() * kElements >= kSplitBytes || count < 2 * threads);
     convolution.parts = by_channels ? threads : 1;
-    if (!by_channels) blocks = std::min(std::max<std::int64_t>(blocks / threads, 1) * threads, count);
+    if (!by_channels) blocks = std::min((blocks + threads - 1) / threads * threads, count);
     convolution.block = (count + blocks - 1) / blocks;
-    return threads * thread_elements(g, convolution.block);
+    // Not by the block, which may be larger for fewer tiles: what is planned for the bounds has to do for all sizes.
+    return threads * thread_elements(g, std::min(most, count));
   }
 
   struct Work {
