@@ -57,6 +57,9 @@ Error read_shape(const BackendInitContext& context, const fb::Value& from, std::
     return context.fail(Error::InvalidProgram, "value %u: expected rank of at most %d, found %u", index,
                         engine::kMaxRank, size_of(sizes));
   }
+  if (!is_placed(sizes)) {
+    return context.fail(Error::InvalidProgram, "value %u: its sizes are not aligned to their elements", index);
+  }
   to.shape.rank = static_cast<std::uint8_t>(size_of(sizes));
   std::int64_t count = 1;
   for (std::uint32_t d = 0; d < size_of(sizes); ++d) {

@@ -16,6 +16,12 @@ namespace fb = ::workbench::cpu;
 
 inline constexpr std::uint32_t kVersion = 1;
 
+// False for a vector of 8-byte elements that a damaged offset puts between them: the verifier does not look.
+template <typename Vector>
+[[nodiscard]] bool is_placed(const Vector* vector) {
+  return vector == nullptr || reinterpret_cast<std::uintptr_t>(vector->Data()) % 8 == 0;
+}
+
 struct Blob {
   engine::Graph graph;
   // Arguments of the delegate call, and which of them the inputs and outputs of the graph are, in their order. Numbers

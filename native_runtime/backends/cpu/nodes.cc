@@ -84,6 +84,9 @@ Error read_lists(const BackendInitContext& context, const fb::Attributes& from, 
                           engine::kMaxRank);
     }
   }
+  if (!is_placed(from.sizes()) || !is_placed(from.before()) || !is_placed(from.after())) {
+    return context.fail(Error::InvalidProgram, "node %u: a list of dimensions is not aligned to its elements", index);
+  }
   for (std::uint32_t d = 0; d < counts[0]; ++d) to.permutation[d] = from.permutation()->Get(d);
   for (std::uint32_t d = 0; d < counts[1]; ++d) {
     const fb::SizeRule& rule = *from.sizes()->Get(d);
