@@ -18,6 +18,7 @@ from pathlib import Path
 
 import torch
 
+import harness_library
 import replay_records
 from workbench.emit.ir import SCALAR_TYPES
 
@@ -66,12 +67,9 @@ def _records() -> replay_records.Records | None:
 @cache
 def library() -> ctypes.CDLL | None:
     """The harness, or None when it has not been built."""
-    folder = os.environ.get("LOWERING_WORKBENCH_HARNESS")
-    found = [Path(folder) / NAME] if folder else list((ROOT / "build").glob(f"**/{NAME}"))
-    found = [path for path in found if path.exists()]
-    if not found:
+    lib = harness_library.newest(NAME)
+    if lib is None:
         return None
-    lib = ctypes.CDLL(str(max(found, key=lambda path: path.stat().st_mtime)))
     lib.wb_engine_node.restype = ctypes.c_void_p
     return lib
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 
+import harness_library
 from workbench.emit.ir import SCALAR_TYPES
 
-ROOT = Path(__file__).resolve().parents[1]
 NAME = "libwb_kernel_harness.so"
 
 _DTYPES = {getattr(torch, name): number for name, number in SCALAR_TYPES.items()}
@@ -65,12 +63,9 @@ class Out:
 @cache
 def library() -> ctypes.CDLL | None:
     """The harness, or None when it has not been built."""
-    folder = os.environ.get("LOWERING_WORKBENCH_HARNESS")
-    found = [Path(folder) / NAME] if folder else list((ROOT / "build").glob(f"**/{NAME}"))
-    found = [path for path in found if path.exists()]
-    if not found:
+    lib = harness_library.newest(NAME)
+    if lib is None:
         return None
-    lib = ctypes.CDLL(str(max(found, key=lambda path: path.stat().st_mtime)))
     lib.wb_harness_run.restype = ctypes.c_uint32
     return lib
 

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
-from torch.export.graph_signature import OutputKind
 from torch.fx import Node
 from torch.fx.node import map_arg
 
@@ -22,6 +21,7 @@ from workbench.backends.cpu import graph as ir
 from workbench.backends.cpu.constants import Constants
 from workbench.backends.cpu.entry import Call, Context, Entry, Size, refusal
 from workbench.backends.named_data import NamedDataStore
+from workbench.backends.stateless import check_stateless
 from workbench.edge.fake import dim_order
 from workbench.errors import PartitionError
 
@@ -87,7 +87,7 @@ class Emitter:
         Raises:
             PartitionError: An operator has no entry or is refused, or the partition keeps state.
         """
-        self._check_stateless()
+        check_stateless(BACKEND_ID, self._program)
         results: Any = self._program.graph.output_node().args[0]
         inputs = [n for n in self._program.graph.nodes if n.op == "placeholder" and not self.is_constant(n)]
         self.graph.inputs, self.graph.outputs = len(inputs), len(results)
@@ -311,17 +311,6 @@ class Emitter:
         function: Any = _VIEWS.get(node.target, node.target)
         with torch.no_grad():
             return function(*args, **kwargs)
-
-    def _check_stateless(self) -> None:
-        for spec in self._program.graph_signature.output_specs:
-            if spec.kind != OutputKind.USER_OUTPUT:
-                raise PartitionError(
-                    f"the backend '{BACKEND_ID}' keeps no state",
-                    stage="lower",
-                    node=getattr(spec.arg, "name", None),
-                    found=f"a program that writes '{spec.target}'",
-                    hint="leave the buffer out of the partition",
-                )
 
 
 def _element_of(node: Node) -> tuple[Node, int]:

@@ -20,13 +20,14 @@ from enum import IntEnum
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import InputKind
 from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import has_free_symbols
 
 from workbench.backends.base import CompileSpec, PreprocessResult, Supported, WhyNot, target_name
 from workbench.backends.debug import DelegateMappingBuilder
 from workbench.backends.named_data import tensor_bytes
+from workbench.backends.stateless import check_stateless
 from workbench.errors import PartitionError
 
 __all__ = ["DEFAULT_MAX_RANK", "MAX_RANK", "Opcode", "compile_program", "max_rank_of", "supports"]
@@ -190,7 +191,7 @@ def compile_program(
         PartitionError: The program holds what the backend can't run.
     """
     max_rank = max_rank_of(compile_specs)
-    _check_stateless(backend_id, program)
+    check_stateless(backend_id, program)
     writer = _Writer()
     number_of = _declare_values(backend_id, program, writer)
     handles = DelegateMappingBuilder()
@@ -252,18 +253,6 @@ def _declare_values(backend_id: str, program: ExportedProgram, writer: _Writer) 
             table = program.state_dict if target in program.state_dict else program.constants
             numbers[node] = writer.constant(table[target])
     return numbers
-
-
-def _check_stateless(backend_id: str, program: ExportedProgram) -> None:
-    for spec in program.graph_signature.output_specs:
-        if spec.kind != OutputKind.USER_OUTPUT:
-            raise PartitionError(
-                f"the backend '{backend_id}' keeps no state",
-                stage="lower",
-                node=getattr(spec.arg, "name", None),
-                found=f"a program that writes '{spec.target}'",
-                hint="leave the buffer out of the partition",
-            )
 
 
 def _results(program: ExportedProgram) -> tuple[object, ...]:

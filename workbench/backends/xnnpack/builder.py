@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import OutputKind
 from torch.fx import Node
 
 from workbench.backends.base import WhyNot
+from workbench.backends.stateless import check_stateless
 from workbench.backends.xnnpack.configs import Config, Context
 from workbench.backends.xnnpack.configs.base import dim_order_of, sizes_of
 from workbench.backends.xnnpack.graph import Graph, Value
@@ -60,7 +60,7 @@ class Builder:
 
     def run(self) -> Graph:
         """Build all calls."""
-        self._check_stateless()
+        check_stateless(BACKEND_ID, self._program)
         for node in self._program.graph.nodes:
             if node.op == "placeholder" and not self.context.is_constant(node):
                 self._input(node)
@@ -196,14 +196,3 @@ class Builder:
             # Each output is memory of its own that a call writes.
             value = self.call("Copy", [value], value.shape, value.free)
         self.graph.outputs.append(value)
-
-    def _check_stateless(self) -> None:
-        for spec in self._program.graph_signature.output_specs:
-            if spec.kind != OutputKind.USER_OUTPUT:
-                raise PartitionError(
-                    f"the backend '{BACKEND_ID}' keeps no state",
-                    stage="lower",
-                    node=getattr(spec.arg, "name", None),
-                    found=f"a program that writes '{spec.target}'",
-                    hint="leave the buffer out of the partition",
-                )
