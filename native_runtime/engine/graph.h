@@ -1,6 +1,9 @@
 // The graph that the engine runs. A front end (a backend that reads its blob) builds it with GraphBuilder; the compiler
 // rewrites it (layout, fusion) and makes a Program of it.
 //
+// A node whose values are quantized computes what it would compute of the numbers that they stand for, and quantizes
+// the result. Where an operator has no method for integers, a pass puts Dequantize and Quantize nodes round it.
+//
 // All values are dense and stand in memory in the order of their sizes. Images are N, H, W, C: a front end whose images
 // are N, C, H, W says so with Transpose nodes, and the layout pass moves, cancels and merges them.
 //
@@ -42,6 +45,34 @@ struct Shape {
 
 enum class ValueKind : std::uint8_t { Input, Output, Constant, Temporary };
 
+// How the integers of a value stand for numbers: number = (integer - zero point) scale.
+struct Quantization {
+  enum class Kind : std::uint8_t {
+    None,
+    PerTensor,   // `scale`, `zero_point`
+    PerChannel,  // a constant: index i along `axis` has scales[i], and zero_points[i] if they are given
+    PerGroup,    // a constant [n, k]: row r, column c has scales[r ceil(k / group) + c / group]
+    PerRow,      // found at run time for each row of the last dimension: RowQuantization stands behind the integers
+  } kind = Kind::None;
+  // 4: of a constant whose integers are 0 to 15. Two stand in a byte, the first in its low half; each row of the last
+  // dimension begins a byte.
+  std::uint8_t bits = 8;
+  int axis = 0;
+  std::int64_t group = 0;
+  float scale = 1;
+  std::int32_t zero_point = 0;
+  const float* scales = nullptr;
+  const std::int32_t* zero_points = nullptr;  // PerChannel; null: zero_point for all
+
+  [[nodiscard]] bool present() const { return kind != Kind::None; }
+};
+
+// Of each row of a value quantized PerRow; they stand after its integers, from the next multiple of 64 bytes on.
+struct RowQuantization {
+  float scale = 1;
+  std::int32_t zero_point = 0;
+};
+
 struct Value {
   ValueKind kind = ValueKind::Temporary;
   ScalarType dtype = ScalarType::Float;
@@ -51,6 +82,8 @@ struct Value {
   std::uint32_t external = 0;
   // Of Constant: its elements, aligned to their size. They may go once the program is compiled, unless `keep` is set.
   const void* data = nullptr;
+  // Of a value of Char or Byte (activations, weights) or Int (a bias) that stands for numbers.
+  Quantization quantization;
 };
 
 // What a node computes. Shapes are given as the operator sees them; ... stands for any number of dimensions.
@@ -110,8 +143,14 @@ enum class Op : std::uint8_t {
   Convert,
   // in0 itself
   Copy,
+  // in0 (numbers, or integers that stand for some) as integers that stand for them as the output's quantization says:
+  // clamp(round(x / scale) + zero point), halves to even. PerRow: finds scale and zero point of each row so that its
+  // smallest and largest number, and 0, are in range.
+  Quantize,
+  // The numbers that the integers of in0 stand for
+  Dequantize,
 };
-inline constexpr int kOpCount = static_cast<int>(Op::Copy) + 1;
+inline constexpr int kOpCount = static_cast<int>(Op::Dequantize) + 1;
 
 // Functions of Pointwise nodes and of epilogues. a and b are the parameters (Pointwise::a, b), x, y, z the inputs.
 enum class Fn : std::uint8_t {

@@ -13,7 +13,7 @@ constexpr std::array<const char*, kOpCount> kOps = {
     "attention", "embedding",  "gather",      "lstm",
     "gru",       "transpose",  "reshape",     "expand",
     "concat",    "slice",      "pad",         "upsample",
-    "convert",   "copy",
+    "convert",   "copy",       "quantize",    "dequantize",
 };
 
 constexpr std::array<const char*, kFnCount> kFns = {

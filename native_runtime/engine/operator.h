@@ -22,6 +22,7 @@ struct TensorView {
   void* data = nullptr;
   Shape shape;
   ScalarType dtype = ScalarType::Float;
+  const Quantization* quantization = nullptr;  // null: the elements are the numbers themselves
   bool constant = false;
   bool present = false;
 
@@ -107,6 +108,8 @@ struct Operator {
   void (*run)(const RunContext& context);
   // May the epilogue of such a node hold this step? Null: the node takes no epilogue.
   bool (*fuses)(const Node& node, const PointwiseStep& step) = nullptr;
+  // Has it a method for such a node, whose values are quantized in part or all? Null: it has none for any.
+  bool (*quantized)(const Graph& graph, const Node& node) = nullptr;
 };
 
 // The row of the active instruction set (kernels/select.h); null when the operator is not built in.

@@ -15,6 +15,7 @@ TensorView bound_view(const Program& program, ValueId id) {
   const Value& value = graph.values[id];
   view.shape = value.shape;
   view.dtype = value.dtype;
+  if (value.quantization.present()) view.quantization = &value.quantization;
   view.present = true;
   const Alias at = program.memory.resolve(id);
   const Value& root = graph.values[at.root];

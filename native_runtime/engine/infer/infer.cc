@@ -17,6 +17,8 @@ Error infer_of(const InferContext& context) {
     case Op::ArgReduce: return infer_reduce(context);
     case Op::Softmax:
     case Op::Convert:
+    case Op::Quantize:
+    case Op::Dequantize:
     case Op::Copy: return infer_same(context);
     case Op::LayerNorm:
     case Op::RmsNorm: return infer_norm(context);

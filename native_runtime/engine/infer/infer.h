@@ -35,7 +35,7 @@ Error infer_transposed_convolution(const InferContext& context);
 Error infer_pool(const InferContext& context);
 Error infer_upsample(const InferContext& context);
 Error infer_reduce(const InferContext& context);
-Error infer_same(const InferContext& context);  // Softmax, Convert, Copy
+Error infer_same(const InferContext& context);  // Softmax, Convert, Copy, Quantize, Dequantize
 Error infer_norm(const InferContext& context);
 Error infer_group_norm(const InferContext& context);
 Error infer_attention(const InferContext& context);

@@ -184,4 +184,15 @@ void Draft::replace(ValueId from, ValueId to, const Permutation& memory) {
   move_taps(from, to, memory);
 }
 
+std::size_t bytes_of(const Value& value) {
+  const auto numel = static_cast<std::size_t>(value.shape.numel());
+  const std::size_t columns =
+      value.shape.rank == 0 ? 1 : static_cast<std::size_t>(value.shape.sizes[value.shape.rank - 1]);
+  const std::size_t rows = columns == 0 ? 0 : numel / columns;
+  if (value.quantization.bits == 4) return rows * ((columns + 1) / 2);
+  const std::size_t bytes = numel * element_size(value.dtype);
+  if (value.quantization.kind != Quantization::Kind::PerRow) return bytes;
+  return (bytes + 63) / 64 * 64 + rows * sizeof(RowQuantization);
+}
+
 }  // namespace wb::engine

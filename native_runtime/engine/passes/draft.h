@@ -92,9 +92,8 @@ class Draft {
   Owned& owned_;
 };
 
-[[nodiscard]] inline std::size_t bytes_of(const Value& value) {
-  return static_cast<std::size_t>(value.shape.numel()) * element_size(value.dtype);
-}
+// Bytes of a value, with what its quantization adds.
+[[nodiscard]] std::size_t bytes_of(const Value& value);
 
 // The passes, in the order in which they run (passes.cc).
 // float16 only where values come in or go out.
