@@ -48,6 +48,39 @@ class Step:
     b: float = 0.0
 
 
+@dataclass(frozen=True)
+class Quantization:
+    """How integers stand for numbers: the fields of `Quantization` in `engine/graph.h`."""
+
+    scale: float = 1.0
+    zero_point: int = 0
+    kind: str = "PerTensor"
+    scales: torch.Tensor | None = None
+    zero_points: torch.Tensor | None = None
+    axis: int = 0
+    group: int = 0
+    bits: int = 8
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """Integers and what they stand for.
+
+    Attributes:
+        data: The integers, or bytes where more than one integer stands in a byte or something follows them.
+        shape: Where it is not that of `data`.
+        dtype: Likewise.
+    """
+
+    data: torch.Tensor
+    quantization: Quantization
+    shape: Sequence[int] | None = None
+    dtype: torch.dtype | None = None
+
+
+Operand = torch.Tensor | Quantized | None
+
+
 @cache
 def enumerators(name: str) -> dict[str, int]:
     """Names and numbers of an enumeration of `engine/graph.h`."""
@@ -81,16 +114,47 @@ def set_threads(count: int) -> None:
     lib.wb_engine_threads(count)
 
 
-def _attach(
-    lib: ctypes.CDLL, node: ctypes.c_void_p, role: int, tensor: torch.Tensor | None, *, constant: bool
-) -> None:
-    if tensor is None:
+def _attach(lib: ctypes.CDLL, node: ctypes.c_void_p, role: int, operand: Operand, *, constant: bool) -> None:
+    if operand is None:
         lib.wb_engine_tensor(node, role, 6, 0, None, None, 0, 0)
         return
+    tensor = operand.data if isinstance(operand, Quantized) else operand
     assert tensor.is_contiguous(), "the harness takes dense tensors"
-    sizes = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.shape)
+    shape, dtype = tuple(tensor.shape), tensor.dtype
+    if isinstance(operand, Quantized):
+        shape, dtype = tuple(operand.shape or shape), operand.dtype or dtype
+    sizes = (ctypes.c_int64 * max(len(shape), 1))(*shape)
     data = ctypes.c_void_p(tensor.data_ptr())
-    lib.wb_engine_tensor(node, role, _DTYPES[tensor.dtype], tensor.dim(), sizes, data, int(constant), 1)
+    lib.wb_engine_tensor(node, role, _DTYPES[dtype], len(shape), sizes, data, int(constant), 1)
+    if isinstance(operand, Quantized):
+        _quantize(lib, node, role, operand.quantization)
+
+
+def _quantize(lib: ctypes.CDLL, node: ctypes.c_void_p, role: int, q: Quantization) -> None:
+    arrays = []
+    for tensor, dtype in ((q.scales, torch.float32), (q.zero_points, torch.int32)):
+        assert tensor is None or (tensor.dtype == dtype and tensor.is_contiguous())
+        arrays.append(None if tensor is None else ctypes.c_void_p(tensor.data_ptr()))
+    kind = enumerators("Kind")[q.kind]
+    scale, group = ctypes.c_float(q.scale), ctypes.c_int64(q.group)
+    lib.wb_engine_quantize(node, role, kind, q.bits, q.axis, group, scale, q.zero_point, *arrays)
+
+
+def _record(operand: Operand) -> replay_records.Tensor | None:
+    if operand is None:
+        return None
+    if isinstance(operand, torch.Tensor):
+        return replay_records.Tensor(operand, tuple(operand.shape), operand.dtype)
+    tensor, q = operand.data, operand.quantization
+    return replay_records.Tensor(
+        tensor,
+        tuple(operand.shape or tensor.shape),
+        operand.dtype or tensor.dtype,
+        (enumerators("Kind")[q.kind], q.bits, q.axis, q.group, q.zero_point),
+        q.scale,
+        q.scales,
+        q.zero_points,
+    )
 
 
 def _set_attribute(lib: ctypes.CDLL, node: ctypes.c_void_p, name: str, value: object) -> None:
@@ -118,12 +182,14 @@ def guarded(shape: Sequence[int], dtype: torch.dtype) -> tuple[torch.Tensor, tor
 
 def run(
     op: str,
-    inputs: Sequence[torch.Tensor | None],
-    outputs: Sequence[tuple[Sequence[int], torch.dtype] | None],
+    inputs: Sequence[Operand],
+    outputs: Sequence[
+        tuple[Sequence[int], torch.dtype] | tuple[Sequence[int], torch.dtype, Quantization] | None
+    ],
     attributes: Mapping[str, object] | None = None,
     *,
     post: Sequence[Step] = (),
-    post_inputs: Sequence[torch.Tensor] = (),
+    post_inputs: Sequence[torch.Tensor | Quantized] = (),
     constants: Sequence[int] = (),
     times: int = 1,
     seconds: list[float] | None = None,
@@ -133,7 +199,8 @@ def run(
     Args:
         op: Its name in `Op`.
         inputs: Dense tensors, None for what is left out.
-        outputs: Shape and dtype of each, None for what is left out.
+        outputs: Shape and dtype of each, and how its integers stand for numbers if they do; None for what is
+            left out.
         attributes: Values by their names in `Attributes`.
         post: The pointwise program.
         post_inputs: Its operands.
@@ -156,11 +223,15 @@ def run(
             lib.wb_engine_step(node, fn, x, y, z, ctypes.c_float(step.a), ctypes.c_float(step.b))
         for i, tensor in enumerate(inputs):
             _attach(lib, node, 0, tensor, constant=i in constants)
-        made = [None if out is None else guarded(*out) for out in outputs]
-        for pair in made:
-            _attach(lib, node, 1, None if pair is None else pair[0], constant=False)
-        for tensor in post_inputs:
-            _attach(lib, node, 2, tensor, constant=False)
+        made = [None if out is None else guarded(out[0], out[1]) for out in outputs]
+        results: list[Operand] = [
+            None if pair is None or out is None else Quantized(pair[0], out[2]) if len(out) == 3 else pair[0]
+            for pair, out in zip(made, outputs, strict=True)
+        ]
+        for result in results:
+            _attach(lib, node, 1, result, constant=False)
+        for operand in post_inputs:
+            _attach(lib, node, 2, operand, constant=False)
         text = ctypes.create_string_buffer(512)
         best = ctypes.c_double()
         code = lib.wb_engine_run(node, times, ctypes.byref(best), text)
@@ -172,7 +243,6 @@ def run(
             if pair is not None and not bool((pair[1] == 0xA5).all()):
                 raise OperatorError(1, "wrote past the end of an output")
         if (records := _records()) is not None:
-            values = [None if pair is None else pair[0] for pair in made]
             sizes = (attributes or {}).get("sizes", ())
             assert isinstance(sizes, Sequence)
             records.operator(
@@ -181,9 +251,9 @@ def run(
                 replay_records.attribute_numbers(attributes or {}),
                 [(i, *(item if isinstance(item, tuple) else (item, -1))) for i, item in enumerate(sizes)],
                 [(enumerators("Fn")[s.fn], *(*s.operands, 0, 0)[:3], s.a, s.b) for s in post],
-                inputs,
-                values,
-                post_inputs,
+                [_record(operand) for operand in inputs],
+                [_record(result) for result in results],
+                [_record(operand) for operand in post_inputs],
                 constants,
             )
         return [None if pair is None else pair[0] for pair in made]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -15,6 +16,29 @@ OPERATOR, PROGRAM = 1, 2
 RELATIVE, OF_LARGEST = 1e-4, 1e-5
 
 _DTYPES = {getattr(torch, name): number for name, number in SCALAR_TYPES.items()}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor as it is recorded.
+
+    Attributes:
+        data: Its memory, in whatever dtype.
+        quantization: Kind, bits, axis, group and zero point; none where elements are the numbers.
+    """
+
+    data: torch.Tensor
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    quantization: tuple[int, ...] = ()
+    scale: float = 1.0
+    scales: torch.Tensor | None = None
+    zero_points: torch.Tensor | None = None
+
+
+def plain(tensor: torch.Tensor) -> Tensor:
+    """A tensor of numbers."""
+    return Tensor(tensor, tuple(tensor.shape), tensor.dtype)
 
 
 class Records:
@@ -40,14 +64,14 @@ class Records:
         attributes: Sequence[tuple[str, int, float]],
         sizes: Sequence[tuple[int, int, int]],
         steps: Sequence[tuple[int, int, int, int, float, float]],
-        inputs: Sequence[torch.Tensor | None],
-        outputs: Sequence[torch.Tensor | None],
-        post_inputs: Sequence[torch.Tensor],
+        inputs: Sequence[Tensor | None],
+        outputs: Sequence[Tensor | None],
+        post_inputs: Sequence[Tensor | None],
         constants: Sequence[int],
     ) -> None:
         """Add an operator of the engine with its outputs."""
         tensors = [t for t in (*inputs, *outputs, *post_inputs) if t is not None]
-        if self.counts[op] >= self._per_operator or sum(t.numel() for t in tensors) > self._elements:
+        if self.counts[op] >= self._per_operator or sum(t.data.numel() for t in tensors) > self._elements:
             return
         self.counts[op] += 1
         self._integers(OPERATOR)
@@ -89,7 +113,7 @@ class Records:
         for group in (inputs, outputs):
             self._integers(len(group))
             for tensor in group:
-                self._tensor(tensor)
+                self._tensor(plain(tensor))
         self._flush()
 
     def _integers(self, *numbers: int) -> None:
@@ -103,23 +127,32 @@ class Records:
         self._integers(len(data))
         self._parts.append(data)
 
-    def _tensor(self, tensor: torch.Tensor | None, *, constant: bool = False) -> None:
+    def _tensor(self, tensor: Tensor | None, *, constant: bool = False) -> None:
         if tensor is None:
             self._integers(0)
             return
-        data = (
-            tensor.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
-            if tensor.numel()
-            else b""
-        )
-        sizes = tuple(tensor.shape)
-        self._integers(1, int(constant), _DTYPES[tensor.dtype], len(sizes), *sizes, len(data))
+        data = _bytes(tensor.data)
+        self._integers(1, int(constant), _DTYPES[tensor.dtype], len(tensor.shape), *tensor.shape, len(data))
         self._parts.append(data)
+        self._integers(len(tensor.quantization), *tensor.quantization)
+        if not tensor.quantization:
+            return
+        self._reals(tensor.scale)
+        for array in (tensor.scales, tensor.zero_points):
+            data = b"" if array is None else _bytes(array)
+            self._integers(len(data))
+            self._parts.append(data)
 
     def _flush(self) -> None:
         with self.path.open("ab") as file:
             file.writelines(self._parts)
         self._parts.clear()
+
+
+def _bytes(tensor: torch.Tensor) -> bytes:
+    if not tensor.numel():
+        return b""
+    return bytes(tensor.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
 
 
 def attribute_numbers(attributes: Mapping[str, object]) -> list[tuple[str, int, float]]:

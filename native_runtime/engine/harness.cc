@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <vector>
 
 #include "engine/operator.h"
@@ -125,6 +126,9 @@ constexpr Field kFields[] = {
 struct Harness {
   Node node;
   std::vector<TensorView> inputs, outputs, post_inputs;
+  std::deque<Quantization> quantizations;
+
+  std::vector<TensorView>& list(int role) { return role == 0 ? inputs : role == 1 ? outputs : post_inputs; }
 
   // The upper bounds of the sizes are the sizes themselves. `data`: of all, else of constants only.
   [[nodiscard]] Operands operands(std::vector<TensorView>& views, bool data) const {
@@ -231,10 +235,24 @@ void wb_engine_tensor(Harness* harness, int role, int dtype, int rank, const std
   for (int d = 0; d < rank; ++d) view.shape.sizes[d] = sizes[d];
   view.constant = constant != 0;
   view.present = present != 0;
-  auto& list = role == 0 ? harness->inputs : role == 1 ? harness->outputs : harness->post_inputs;
-  list.push_back(view);
+  harness->list(role).push_back(view);
   auto& ids = role == 0 ? harness->node.inputs : role == 1 ? harness->node.outputs : harness->node.post_inputs;
   ids.push_back(present != 0 ? static_cast<wb::engine::ValueId>(ids.size()) : wb::engine::kNoValue);
+}
+
+// How the integers of the last tensor of that role stand for numbers. The arrays stay the caller's; null is none.
+void wb_engine_quantize(Harness* harness, int role, int kind, int bits, int axis, std::int64_t group, float scale,
+                        int zero_point, const float* scales, const std::int32_t* zero_points) {
+  wb::engine::Quantization& q = harness->quantizations.emplace_back();
+  q.kind = static_cast<wb::engine::Quantization::Kind>(kind);
+  q.bits = static_cast<std::uint8_t>(bits);
+  q.axis = axis;
+  q.group = group;
+  q.scale = scale;
+  q.zero_point = zero_point;
+  q.scales = scales;
+  q.zero_points = zero_points;
+  harness->list(role).back().quantization = &q;
 }
 
 // Would the operator take the step into its epilogue, after those that the node has?

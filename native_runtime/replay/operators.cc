@@ -16,6 +16,8 @@ void wb_engine_size(Harness* harness, int index, std::int64_t value, int from_in
 void wb_engine_step(Harness* harness, int fn, int x, int y, int z, float a, float b);
 void wb_engine_tensor(Harness* harness, int role, int dtype, int rank, const std::int64_t* sizes, void* data,
                       int constant, int present);
+void wb_engine_quantize(Harness* harness, int role, int kind, int bits, int axis, std::int64_t group, float scale,
+                        int zero_point, const float* scales, const std::int32_t* zero_points);
 int wb_engine_run(Harness* harness, int times, double* seconds, char* text);
 }
 
@@ -28,6 +30,11 @@ constexpr auto kRubbish = static_cast<std::byte>(0xA5);
 void attach(Harness* harness, int role, const RecordedTensor& tensor, std::byte* data) {
   wb_engine_tensor(harness, role, static_cast<int>(tensor.dtype), static_cast<int>(tensor.sizes.size()),
                    tensor.sizes.data(), data, tensor.constant ? 1 : 0, tensor.present ? 1 : 0);
+  if (tensor.quantization.empty()) return;
+  const std::vector<std::int64_t>& q = tensor.quantization;
+  wb_engine_quantize(harness, role, static_cast<int>(q[0]), static_cast<int>(q[1]), static_cast<int>(q[2]), q[3],
+                     tensor.scale, static_cast<int>(q[4]), tensor.scales.empty() ? nullptr : tensor.scales.data(),
+                     tensor.zero_points.empty() ? nullptr : tensor.zero_points.data());
 }
 
 void read_node(Reader& reader, Harness* harness) {

@@ -16,6 +16,10 @@ struct RecordedTensor {
   ScalarType dtype = ScalarType::Float;
   std::vector<std::int64_t> sizes;
   std::vector<std::byte> data;
+  std::vector<std::int64_t> quantization;  // kind, bits, axis, group, zero point; or nothing
+  float scale = 1;
+  std::vector<float> scales;
+  std::vector<std::int32_t> zero_points;
 
   [[nodiscard]] std::int64_t numel() const;
 };
@@ -33,6 +37,9 @@ class Reader {
   std::vector<RecordedTensor> tensors();
 
  private:
+  void quantization(RecordedTensor* tensor);
+  template <typename T>
+  void array(std::vector<T>* to);
   const std::byte* take(std::size_t bytes);
 
   std::vector<std::byte> bytes_;

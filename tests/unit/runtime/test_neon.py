@@ -214,7 +214,8 @@ def test_a_record_that_differs_is_told(replay: Callable[..., tuple[int, str]], t
     records = replay_records.Records(tmp_path / "wrong.records")
     x = torch.linspace(-1, 1, 20)
     copy = engine_harness.enumerators("Op")["Copy"]
-    records.operator("Copy", copy, [], [], [], [x], [x + (x == 1) * 1e-3], [], [])
+    wrong = replay_records.plain(x + (x == 1) * 1e-3)
+    records.operator("Copy", copy, [], [], [], [replay_records.plain(x)], [wrong], [], [])
     status, output = replay("neon", records.path)
     assert status == 1
     assert "element 19 of 20: expected 1.00" in output
