@@ -143,6 +143,46 @@ def test_insides_of_delegates_stand_behind_their_call(lowering):
     assert document.source[linear].endswith(f"{__file__}:{Net.forward.__code__.co_firstlineno + 1}")
 
 
+class Fused(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(32, 64), nn.Linear(64, 32)
+
+    def forward(self, x):
+        return torch.softmax(self.second(torch.relu(self.first(x))) + x, -1)
+
+
+def test_members_of_a_fused_group_stand_below_it():
+    recipe = wb.Recipe(partitioner=wb.CpuPartitioner())
+    lowering = wb.lower(Fused().eval(), (torch.randn(8, 32),), recipe=recipe)
+    run = lowering.run(*lowering.example_inputs(), profile=True, values=True)
+    document = VIEW.documents["profile"](Context(run), "forward")
+    handles = [
+        set(document.handles[slice(*document.handle_start[row : row + 2])].tolist())
+        for row in range(len(document.name))
+    ]
+    children = {}
+    for row, parent in enumerate(document.parent.tolist()):
+        children.setdefault(parent, []).append(row)
+    groups = [row for row in children if row >= 0 and document.parent[row] >= 0]
+    assert [[document.name[row] for row in children[group]] for group in groups] == [
+        ["linear", "relu"],
+        ["linear_1", "add"],
+    ]
+    for group in groups:
+        assert document.median[group] > 0
+        members = children[group]
+        assert set.union(*(handles[row] for row in members)) == handles[group]
+        assert all(math.isnan(document.median[row]) and document.count[row] == 0 for row in members)
+        assert all(document.flops[row] > 0 for row in members)
+        # Each member's value was recorded, though they run as one; the group is as wrong as the worst of them.
+        assert all(document.sqnr[row] > 80 for row in members)
+        assert document.sqnr[group] == min(document.sqnr[row] for row in members)
+    # The rows keep their identity: the table in the browser opens what was open before.
+    operators = [document.operator[row] for group in groups for row in children[group]]
+    assert len(set(operators)) == len(operators)
+
+
 def test_without_a_run_the_instructions_stand_without_times(lowering):
     document = VIEW.documents["profile"](Context(lowering), "forward")
     assert document.state == "none"

@@ -204,7 +204,7 @@ function allColumns(context: ColumnContext, lines: LineNumbers): LineColumn[] {
       () => "Largest error, of the largest value of eager's result",
     ),
     text("operator", "Operator", (row) =>
-      model.inside[row]!.length
+      model.inside[row]!.length && document.parent[row]! < 0
         ? document.backend.get(row)
         : document.operator.get(row).replace(/^aten::/, ""),
     ),

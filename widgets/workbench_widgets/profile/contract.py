@@ -1,7 +1,7 @@
 """What the profile view draws, asks for and is sent.
 
 Rows of a `ProfileDocument` are the instructions of a method in program order, each followed by what runs
-inside it where it calls a delegate. Times are milliseconds.
+inside it where it calls a delegate; what ran fused there is followed by its members. Times are milliseconds.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ProfileDocument:
         module: Path of the module; empty for the root.
         source: `file:line`; empty where unknown.
         shape: Element type and sizes of the result.
-        parent: Row of the delegate's call; -1 for an instruction.
+        parent: Row of the delegate's call, or of the fused group; -1 for an instruction.
         chain: Index of the instruction's chain.
         instruction: Its index in the chain.
         count: Executions in which the row ran.

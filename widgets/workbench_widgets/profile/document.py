@@ -192,10 +192,12 @@ def _gap_columns(rows: Sequence[Row], gaps: Gaps | None) -> tuple[Doubles, Doubl
         if found is None:
             continue
         columns[:, index] = found
-        if row.parent >= 0:  # the call of a delegate is as wrong as the worst inside it
-            call = columns[:, row.parent]
+        above = row.parent
+        while above >= 0:  # the call of a delegate is as wrong as the worst inside it
+            call = columns[:, above]
             call[0] = np.fmin(call[0], found[0])
             call[1:] = np.fmax(call[1:], found[1:])
+            above = rows[above].parent
     return columns[0], columns[1], columns[2]
 
 

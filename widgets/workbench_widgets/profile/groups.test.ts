@@ -46,6 +46,30 @@ describe("groups", () => {
     expect(show(tree(model, "none"))).toEqual(["conv", "add", ["call", ["mm"]], "add_1"]);
   });
 
+  it("has the members of a fused group below it, and they bring no time of their own", () => {
+    const fused = new ProfileModel(
+      sample([
+        { name: "call", operator: "Demo", backend: "Demo", median: 4 },
+        { name: "relu", operator: "matmul+relu #0+1", backend: "Demo", parent: 0, median: 3 },
+        { name: "mm", operator: "mm #0", backend: "Demo", parent: 1, flops: 7, bytes: 1 },
+        { name: "relu", operator: "relu #1", backend: "Demo", parent: 1, flops: 1, bytes: 1 },
+      ]),
+    );
+    const lines = tree(fused, "none");
+    expect(show(lines)).toEqual([["call", [["relu", ["mm", "relu"]]]]]);
+    const [call] = lines;
+    const [group] = call!.children;
+    expect(group!.children.map((line) => [line.depth, line.inside])).toEqual([
+      [2, true],
+      [2, true],
+    ]);
+    expect(numbers(fused, group!).time).toBe(3);
+    expect(numbers(fused, group!.children[0]!)).toMatchObject({ time: NaN, flops: 7 });
+    expect(fused.sum()).toBe(4);
+    const keys = [call!, group!, ...group!.children].map((line) => line.key);
+    expect(new Set(keys).size).toBe(4);
+  });
+
   it("nests modules, and writes chains of single modules in one line", () => {
     expect(show(tree(model, "module"))).toEqual([
       [

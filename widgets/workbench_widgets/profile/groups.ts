@@ -47,24 +47,29 @@ export function tree(model: ProfileModel, grouping: Grouping): Line[] {
 }
 
 function leaf(model: ProfileModel, row: number, depth: number): Line {
-  const { chain, instruction, name, operator } = model.document;
-  const at = `${chain[row]}.${instruction[row]}`;
+  const { chain, instruction } = model.document;
+  return nested(model, row, depth, `row:${chain[row]}.${instruction[row]}`, false);
+}
+
+/** A row with what runs inside it, and with what was fused into that. */
+function nested(
+  model: ProfileModel,
+  row: number,
+  depth: number,
+  key: string,
+  inside: boolean,
+): Line {
+  const { name, operator } = model.document;
   return {
-    key: `row:${at}`,
+    key,
     label: name.get(row),
     depth,
     row,
     rows: [row],
-    children: model.inside[row]!.map((inner) => ({
-      key: `row:${at}:${operator.get(inner)}`,
-      label: name.get(inner),
-      depth: depth + 1,
-      row: inner,
-      rows: [inner],
-      children: [],
-      inside: true,
-    })),
-    inside: false,
+    children: model.inside[row]!.map((inner) =>
+      nested(model, inner, depth + 1, `${key}:${operator.get(inner)}`, true),
+    ),
+    inside,
   };
 }
 

@@ -1,4 +1,4 @@
-"""The rows of a profile: the instructions of a method and what runs inside of delegates."""
+"""The rows of a profile: the instructions of a method, what runs inside of delegates, and what was fused there."""
 
 from __future__ import annotations
 
@@ -61,6 +61,8 @@ def symbols_of(lowering: Lowering | None, method: str) -> MethodSymbols | None:
 def describe(program: ir.Method, symbols: MethodSymbols | None, keys: Sequence[RowKey]) -> list[Row]:
     """The rows of a method: all instructions in order, each followed by what was seen inside it.
 
+    What ran as one, a fused group, is followed by its members, which have no times of their own.
+
     Args:
         program: The method.
         symbols: What its lowering knows.
@@ -86,8 +88,19 @@ def describe(program: ir.Method, symbols: MethodSymbols | None, keys: Sequence[R
                 known = [(None, identifier) for identifier in announced]
             for event, identifier in known:
                 shown = str(identifier) if event is None or not isinstance(identifier, int) else event.name
+                group = len(rows)
                 rows.append(_row(event, here, identifier, shown, backend, call, symbols))
+                for part in _members(identifier, here, symbols):
+                    rows.append(_row(None, here, part, part, backend, group, symbols))
     return rows
+
+
+def _members(identifier: int | str, place: tuple[int, int], symbols: MethodSymbols | None) -> Iterable[str]:
+    """The identifiers of what was fused into one event, which is called by all of them: "12+13"."""
+    parts = [] if symbols is None else str(identifier).split("+")
+    if symbols is None or len(parts) < 2 or not symbols.handles(place[1], identifier):
+        return ()
+    return parts
 
 
 def _instruction(method: ir.Method, instruction: Any) -> tuple[str, str]:
@@ -121,8 +134,8 @@ def _row(
     name = operator.removeprefix("aten::") if last is None else last.name
     if is_call and nodes:
         name = ", ".join(node.name for node in nodes[:3]) + (", …" if len(nodes) > 3 else "")
-    if key is None and isinstance(identifier, int) and last is not None:
-        operator = last.op  # announced, and not seen yet
+    if key is None and last is not None and str(identifier).isdecimal():
+        operator = last.op  # announced and not seen yet, or a part of what ran as one
     if identifier is not None and str(identifier) != operator:
         operator = f"{operator} #{identifier}"
     return Row(
