@@ -175,7 +175,7 @@ def test_members_of_a_fused_group_stand_below_it():
         assert set.union(*(handles[row] for row in members)) == handles[group]
         assert all(math.isnan(document.median[row]) and document.count[row] == 0 for row in members)
         assert all(document.flops[row] > 0 for row in members)
-        # Each member's value was recorded, though they run as one; the group is as wrong as the worst of them.
+        # Each member's value was recorded, though they run as one; the group has the worst of them.
         assert all(document.sqnr[row] > 80 for row in members)
         assert document.sqnr[group] == min(document.sqnr[row] for row in members)
     # The rows keep their identity: the table in the browser opens what was open before.

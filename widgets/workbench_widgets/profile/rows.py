@@ -1,4 +1,4 @@
-"""The rows of a profile: the instructions of a method, what runs inside of delegates, and what was fused there."""
+"""The rows of a profile: instructions, what runs inside of delegates, and what was fused there."""
 
 from __future__ import annotations
 
