@@ -234,7 +234,9 @@ export function spread(model: ProfileModel, row: number): number {
   return median > 0 ? (p90 - p10) / median : NaN;
 }
 
+/** NaN for the member of a fused group: it ran, but not by itself. */
 function callsOf(model: ProfileModel, line: Line): number {
+  if (line.row >= 0 && Number.isNaN(model.document.calls[line.row]!)) return NaN;
   return line.rows.reduce(
     (sum, row) => sum + (model.count[row] ? model.document.calls[row]! || 1 : 0),
     0,

@@ -72,7 +72,7 @@ class ProfileDocument:
         chain: Index of the instruction's chain.
         instruction: Its index in the chain.
         count: Executions in which the row ran.
-        calls: How often it ran in each of them, on average.
+        calls: How often it ran in each of them, on average; NaN for the member of a fused group.
         mean: Time in an execution, of all calls together; NaN for a row that never ran, as the next five.
         median: Of the kept executions, as `p10` and `p90`.
         p10: 10th percentile.

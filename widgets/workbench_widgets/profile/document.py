@@ -69,6 +69,8 @@ def make_document(
     statistics = measured.statistics
     count, calls, total = (column(v, 0.0) for v in (statistics.count, statistics.calls, statistics.sum))
     ran = np.maximum(count, 1)
+    # Members of a fused group did run, but nobody can say when.
+    fused = np.array([row.parent >= 0 and rows[row.parent].parent >= 0 for row in rows], bool)
     sqnr, error, reference = _gap_columns(rows, outcome.gaps)
     totals = _totals(measured)
     numbers, durations = measured.history.shown()
@@ -96,7 +98,7 @@ def make_document(
         chain=np.array([row.chain for row in rows], np.int32),
         instruction=np.array([row.instruction for row in rows], np.int32),
         count=count,
-        calls=calls / ran,
+        calls=np.where(fused, math.nan, calls / ran),
         mean=np.where(count > 0, total / ran, math.nan),
         median=column(measured.median),
         p10=column(measured.p10),
