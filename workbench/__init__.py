@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from workbench.managers import to_edge_transform_and_lower as to_edge_transform_and_lower
     from workbench.opened import OpenedProgram as OpenedProgram
     from workbench.opened import open as open
+    from workbench.pruning import MagnitudePruner as MagnitudePruner
+    from workbench.pruning import PruningReport as PruningReport
+    from workbench.pruning import StructuredPruner as StructuredPruner
     from workbench.recipe import EdgeOptions as EdgeOptions
     from workbench.recipe import Edit as Edit
     from workbench.recipe import MemoryOptions as MemoryOptions
@@ -71,6 +74,9 @@ _HOME = {
     "PartitionResult": "backends",
     "Partitioner": "backends",
     "PreprocessResult": "backends",
+    "PruningReport": "pruning",
+    "MagnitudePruner": "pruning",
+    "StructuredPruner": "pruning",
     "Recipe": "recipe",
     "Run": "run",
     "Selection": "selection",

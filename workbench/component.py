@@ -75,7 +75,10 @@ class Component:
         if named is value:
             return cls(target)
         if hasattr(value, "recipe_options"):
-            return cls(target, value.recipe_options())
+            try:
+                return cls(target, value.recipe_options())
+            except RecipeError:  # one of its arguments is no data: it can be used, not written
+                return cls(target, {}, value)
         return cls(target) if _same_as_default(value) else cls(target, {}, value)
 
     def make(self) -> Any:

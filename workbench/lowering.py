@@ -23,7 +23,7 @@ from workbench.recipe import Recipe
 from workbench.run import Run, Runnable, new_trace
 from workbench.selection import Selection
 from workbench.serialize.etrecord import generate_etrecord
-from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Stage
+from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Pruned, Stage
 
 S = TypeVar("S", bound=Stage)
 _LOG = logging.getLogger(__name__)
@@ -130,6 +130,17 @@ class Lowering(Runnable):
     def exported(self) -> Exported:
         """What `torch.export` captured."""
         return self._stage("export", Exported)
+
+    @property
+    def pruned(self) -> Pruned:
+        """The exported program after the recipe's pruners.
+
+        Raises:
+            RecipeError: The recipe has none.
+        """
+        if "prune" not in self._result.stages:
+            raise RecipeError("nothing was pruned", hint="wb.Recipe(pruning=wb.StructuredPruner(0.3))")
+        return self._stage("prune", Pruned)
 
     @property
     def edge(self) -> Edge:

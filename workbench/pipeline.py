@@ -35,9 +35,10 @@ from workbench.export import export
 from workbench.managers import EdgeProgramManager
 from workbench.passes.preserve import check_preserved, left_whole, preserved_operators
 from workbench.passes.to_edge import to_edge_program
+from workbench.pruning import Pruner
 from workbench.recipe import Edit, Recipe
 from workbench.serialize import write_program
-from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Stage
+from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Pruned, Stage
 
 __all__ = ["STEPS", "Result", "Step", "capture", "partition_editors", "partitioners_of", "run"]
 
@@ -51,12 +52,14 @@ class Step:
         doing: What is shown while it runs.
         function: The stage before and the recipe -> the stage.
         depends: The stage before and the recipe -> what the step depends on beside the stage, comparable.
+        wanted: Whether a recipe has this step at all.
     """
 
     name: str
     doing: str
     function: Callable[[Any, Recipe], Stage]
     depends: Callable[[Any, Recipe], Any]
+    wanted: Callable[[Recipe], bool] = lambda recipe: True
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,10 @@ def run(
     with _shown(progress, len(STEPS)) as announce, uncollected():
         for step in STEPS:
             announce(step.doing)
-            depends[step.name] = step.depends(last, recipe)
+            if not step.wanted(recipe):
+                continue
+            # A step that was skipped before is another input, even where the names agree.
+            depends[step.name] = (previous, step.depends(last, recipe))
             known = _kept(step, previous, last, depends[step.name], before)
             if known is None:
                 start = time.perf_counter()
@@ -216,6 +222,23 @@ def partitioners_of(recipe: Recipe) -> list[Partitioner]:
             )
         made.append(found)
     return made
+
+
+def _prune(stage: Exported, recipe: Recipe) -> Pruned:
+    programs = dict(stage._programs)
+    reports: dict[str, list[Any]] = {name: [] for name in programs}
+    for component in recipe.pruning:
+        pruner = component.make()
+        if not isinstance(pruner, Pruner):
+            raise RecipeError(
+                f"{component.target} makes no pruner",
+                expected="an object of a subclass of workbench.pruning.Pruner",
+                found=type(pruner).__name__,
+            )
+        for name, program in programs.items():
+            programs[name], report = pruner.prune(program)
+            reports[name].append(report)
+    return Pruned(programs, copy=copy_program, reports={name: tuple(made) for name, made in reports.items()})
 
 
 def _edge(stage: Exported, recipe: Recipe) -> Edge:
@@ -377,6 +400,7 @@ def _by_name(name: str) -> Callable[[Any, Recipe], Any]:
 
 
 STEPS: tuple[Step, ...] = (
+    Step("prune", "pruning", _prune, _by_name("prune"), lambda recipe: bool(recipe.pruning)),
     Step("edge", "to the edge dialect", _edge, _edge_depends),
     Step("partition", "partitioning", _partition, _by_name("partition")),
     Step("lower", "lowering to backends", _lower, lambda _, recipe: (recipe.edge, recipe.partitioner)),

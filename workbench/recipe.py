@@ -128,6 +128,7 @@ class Recipe:
         passes: Passes on the edge program, after the workbench's own and before partitioning.
         edge: See `EdgeOptions`.
         memory: See `MemoryOptions`.
+        pruning: Pruners (`workbench.pruning`), in order, before everything else that the pipeline does.
         edits: See `Edit`.
         quantizer: A PT2E quantizer. Part of the format; this version refuses to lower with it.
         calibration: Where calibration inputs come from (a function that returns them). As `quantizer`.
@@ -137,6 +138,7 @@ class Recipe:
     passes: Any = ()
     edge: EdgeOptions = EdgeOptions()
     memory: MemoryOptions = MemoryOptions()
+    pruning: Any = ()
     edits: Any = ()
     quantizer: Any = None
     calibration: Any = None
@@ -145,6 +147,7 @@ class Recipe:
         set_ = object.__setattr__
         set_(self, "partitioner", components(self.partitioner))
         set_(self, "passes", components(self.passes))
+        set_(self, "pruning", components(self.pruning))
         set_(self, "edge", _options(EdgeOptions, self.edge, "edge"))
         set_(self, "memory", _options(MemoryOptions, self.memory, "memory"))
         edits = tuple(self.edits) if isinstance(self.edits, list | tuple) else (self.edits,)
@@ -206,7 +209,7 @@ class Recipe:
         if version != VERSION:
             raise RecipeError("the recipe is of another version", expected=str(VERSION), found=repr(version))
         check_fields(cls, fields)
-        for name in ("partitioner", "passes"):
+        for name in ("partitioner", "passes", "pruning"):
             if name in fields:
                 fields[name] = [component_from(item, name) for item in _list(fields[name], name)]
         for name in ("quantizer", "calibration"):
@@ -229,10 +232,11 @@ class Recipe:
         """What a step of the pipeline depends on, as a value that can be compared.
 
         Args:
-            step: `"edge"`, `"partition"` or `"plan"`; any other step depends on nothing.
+            step: `"prune"`, `"edge"`, `"partition"` or `"plan"`; any other step depends on nothing.
         """
         edits = tuple(edit for edit in self.edits if edit.step == step)
         own = {
+            "prune": (self.pruning,),
             "edge": (self.edge, self.passes, self.quantizer, self.calibration),
             "partition": (self.partitioner,),
             "plan": (self.memory,),

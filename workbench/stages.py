@@ -1,6 +1,6 @@
 """The frozen stages that a model passes through on its way to a program.
 
-    Exported -> Edge -> Partitioned -> Lowered -> Planned -> Program
+    Exported [-> Pruned] -> Edge -> Partitioned -> Lowered -> Planned -> Program
 
 A stage owns a private copy of its graphs; weights are shared between stages and never written. Nothing of a
 stage can be assigned, `exported_program()` hands out copies, and `fingerprint` with `intact()` proves it.
@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
-__all__ = ["Edge", "Exported", "Lowered", "Partitioned", "Planned", "Program", "Stage", "Views", "set_views"]
+__all__ = [
+    "Edge",
+    "Exported",
+    "Lowered",
+    "Partitioned",
+    "Planned",
+    "Program",
+    "Pruned",
+    "Stage",
+    "Views",
+    "set_views",
+]
 
 
 class Views(Protocol):
@@ -161,6 +172,29 @@ class Exported(Stage):
 
     name = "Exported"
     __slots__ = ()
+
+
+class Pruned(Stage):
+    """The exported program, smaller or sparser.
+
+    Attributes:
+        reports: By method, what each pruner of the recipe did, in order (`workbench.pruning.PruningReport`).
+    """
+
+    name = "Pruned"
+    __slots__ = ("reports",)
+
+    reports: Mapping[str, tuple[Any, ...]]
+
+    def __init__(
+        self,
+        programs: Mapping[str, ExportedProgram],
+        *,
+        copy: Callable[[ExportedProgram], ExportedProgram],
+        reports: Mapping[str, tuple[Any, ...]],
+    ) -> None:
+        super().__init__(programs, copy=copy)
+        self._freeze(reports=MappingProxyType(dict(reports)))
 
 
 class Edge(Stage):

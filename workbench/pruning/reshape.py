@@ -1,0 +1,102 @@
+"""The rule of reshapes: flattening, splitting a dimension into heads, merging heads.
+
+The dimensions of both sides are matched in groups of equal products. A group of one and one passes. In a
+group of one and several, the long dimension has an index for each combination of the others; combinations
+can be removed along one of the short dimensions only, all others staying: channels before a flattened image,
+heads before their features. The outermost is tried first; where something else needs all of it (a selection
+of query, key or value), the next.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.pruning.elements import Axes, Ids, Reason
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+    from workbench.pruning.rules import Graph
+
+__all__ = ["groups", "reshape"]
+
+
+def reshape(graph: Graph, node: Node) -> None:
+    """Tie what a reshape moves."""
+    x, y = graph.of(node.args[0]), graph.of(node)
+    if x is None or y is None:
+        return
+    source: Any = node.args[0]
+    found = groups(source.meta["val"].shape, node.meta["val"].shape)
+    if found is None:
+        for axes in (x, y):
+            graph.fix(node, "its symbolic sizes can't be matched", axes)
+        return
+    for number, (left, right) in enumerate(found):
+        if len(left) == 1 and len(right) == 1:
+            graph.elements.tie(x[left[0]], y[right[0]])
+        elif len(left) == 1:
+            _mixed(graph, node, number, x[left[0]], y, right)
+        elif len(right) == 1:
+            _mixed(graph, node, number, y[right[0]], x, left)
+        else:
+            for axes, dims in ((x, left), (y, right)):
+                if dims:
+                    graph.fix(node, "a reshape mixes it with others", axes, *dims)
+
+
+def _mixed(graph: Graph, node: Node, number: int, merged: Ids, axes: Axes, dims: list[int]) -> None:
+    """Tie one dimension with one of those that it is made of; the others stay."""
+    sizes = [len(axes[dim]) for dim in dims]
+    key = (node.name, number)
+    graph.asked[key] = [axes[dim] for dim in dims]
+    chosen = graph.choices.get(key, 0)
+    if not all(sizes) or len(merged) != int(np.prod(sizes)):
+        graph.fix(node, "a reshape mixes it with a symbolic size", axes, *dims)
+        graph.elements.fix(merged, Reason(node.name, "a reshape mixes it with a symbolic size"))
+        return
+    shaped = np.moveaxis(merged.reshape(sizes), chosen, 0).reshape(sizes[chosen], -1)
+    graph.elements.tie(shaped, axes[dims[chosen]][:, None])
+    for place, dim in enumerate(dims):
+        if place != chosen:
+            graph.elements.fix(axes[dim], Reason(node.name, "a reshape mixes it with others", chosen=True))
+
+
+def groups(before: Any, after: Any) -> list[tuple[list[int], list[int]]] | None:
+    """Dimensions of both sides that hold the same elements, in order; dimensions of size 1 stand in none.
+
+    None where symbols leave it open.
+    """
+    left = [(dim, size) for dim, size in enumerate(before) if not _is_one(size)]
+    right = [(dim, size) for dim, size in enumerate(after) if not _is_one(size)]
+    found: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        if str(left[i][1]) == str(right[j][1]):
+            found.append(([left[i][0]], [right[j][0]]))
+            i, j = i + 1, j + 1
+            continue
+        one, other = [left[i][0]], [right[j][0]]
+        product, wanted = left[i][1], right[j][1]
+        i, j = i + 1, j + 1
+        while not isinstance(product, int) or not isinstance(wanted, int) or product != wanted:
+            if not isinstance(product, int) or not isinstance(wanted, int):
+                return None
+            if product < wanted and i < len(left):
+                product *= left[i][1]
+                one.append(left[i][0])
+                i += 1
+            elif product > wanted and j < len(right):
+                wanted *= right[j][1]
+                other.append(right[j][0])
+                j += 1
+            else:
+                return None
+        found.append((one, other))
+    return found if i == len(left) and j == len(right) else None
+
+
+def _is_one(size: Any) -> bool:
+    return isinstance(size, int) and size == 1
