@@ -66,6 +66,8 @@ struct Quantization {
 
   [[nodiscard]] bool present() const { return kind != Kind::None; }
 };
+// The same integers stand for the same numbers.
+[[nodiscard]] bool same_quantization(const Quantization& a, const Quantization& b);
 
 // Of each row of a value quantized PerRow; they stand after its integers, from the next multiple of 64 bytes on.
 struct RowQuantization {
@@ -85,6 +87,9 @@ struct Value {
   // Of a value of Char or Byte (activations, weights) or Int (a bias) that stands for numbers.
   Quantization quantization;
 };
+
+// Bytes of a value, with what its quantization adds.
+[[nodiscard]] std::size_t bytes_of(const Value& value);
 
 // What a node computes. Shapes are given as the operator sees them; ... stands for any number of dimensions.
 enum class Op : std::uint8_t {

@@ -105,6 +105,7 @@ class Verifier {
       return report_.fail(Error::InvalidProgram, "value %zu: dynamic dimensions 0x%x of rank %u", index, value.dynamic,
                           value.shape.rank);
     }
+    WB_TRY(verify_quantization(report_, index, value));
     if (value.kind != ValueKind::Constant || value.shape.numel() == 0) return Error::Ok;
     if (value.data == nullptr || reinterpret_cast<std::uintptr_t>(value.data) % element_size(value.dtype) != 0) {
       return report_.fail(Error::InvalidProgram, "constant %zu: its data is missing or not aligned to its elements",

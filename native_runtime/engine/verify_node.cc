@@ -52,7 +52,7 @@ Error check_upsample(const Reporter& report, const Attributes& a) {
 bool is_index(ScalarType type) { return type == ScalarType::Long || type == ScalarType::Int; }
 bool is_float(ScalarType type) { return type == ScalarType::Float || type == ScalarType::Half; }
 
-bool computes_floats(Op op) {
+bool computes_numbers(Op op) {
   switch (op) {
     case Op::MatMul:
     case Op::Convolution:
@@ -66,6 +66,7 @@ bool computes_floats(Op op) {
     case Op::Attention:
     case Op::Lstm:
     case Op::Gru:
+    case Op::Quantize:
     case Op::Upsample: return true;
     default: return false;
   }
@@ -149,24 +150,48 @@ Error verify_attributes(const Reporter& report, const Node& node) {
 }
 
 Error verify_types(const Reporter& report, const Graph& graph, const Node& node) {
+  const auto is_number = [&](ValueId id) {
+    return is_float(graph.values[id].dtype) || graph.values[id].quantization.present();
+  };
   const auto type = [&](ValueId id) { return graph.values[id].dtype; };
-  const ScalarType out = node.outputs[0] == kNoValue ? ScalarType::Float : type(node.outputs[0]);
+  const ValueId first = node.outputs[0];
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] == kNoValue) continue;
-    const ScalarType found = type(node.inputs[i]);
-    bool fits = true;
-    if (!is_special(node, i, found, &fits)) {
-      if (computes_floats(node.op)) fits = is_float(found);
-      if (moves_elements(node.op)) fits = found == out;
-    }
-    if (!fits) return report.fail(Error::InvalidProgram, "input %zu is of type %s", i, name_of(found));
-  }
-  const bool index = node.op == Op::ArgReduce;
-  for (const ValueId id : node.outputs) {
+    const ValueId id = node.inputs[i];
     if (id == kNoValue) continue;
-    if ((computes_floats(node.op) && !is_float(type(id))) || (index && type(id) != ScalarType::Long)) {
-      return report.fail(Error::InvalidProgram, "its result is of type %s", name_of(type(id)));
+    bool fits = true;
+    if (!is_special(node, i, type(id), &fits)) {
+      if (computes_numbers(node.op)) fits = is_number(id);
+      // Elements as they are; or numbers, of which one side or both are quantized.
+      const bool quantizes =
+          first != kNoValue && graph.values[id].quantization.present() != graph.values[first].quantization.present();
+      if (moves_elements(node.op)) {
+        const bool same = type(id) == type(first) && (!quantizes || node.op == Op::Copy);
+        fits = same || (quantizes && is_number(id) && is_number(first));
+      }
+      if (node.op == Op::Dequantize) fits = graph.values[id].quantization.present();
     }
+    if (fits && graph.values[id].quantization.present()) fits = verify_quantized_input(graph, node, i);
+    if (!fits)
+      return report.fail(Error::InvalidProgram, "input %zu is of type %s%s", i, name_of(type(id)),
+                         graph.values[id].quantization.present() ? ", quantized" : "");
+  }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const ValueId id = node.outputs[i];
+    if (id == kNoValue) continue;
+    bool fits = true;
+    if (computes_numbers(node.op)) fits = is_number(id);
+    if (node.op == Op::ArgReduce) fits = type(id) == ScalarType::Long;
+    if (node.op == Op::Quantize) fits = graph.values[id].quantization.present();
+    if (node.op == Op::Dequantize) fits = is_float(type(id));
+    if (fits && graph.values[id].quantization.present()) fits = verify_quantized_output(graph, node, i);
+    if (!fits)
+      return report.fail(Error::InvalidProgram, "its result is of type %s%s", name_of(type(id)),
+                         graph.values[id].quantization.present() ? ", quantized" : "");
+  }
+  for (std::size_t i = 0; i < node.post_inputs.size(); ++i) {
+    const Quantization& q = graph.values[node.post_inputs[i]].quantization;
+    if (!q.present() || q.kind == Quantization::Kind::PerTensor) continue;
+    return report.fail(Error::InvalidProgram, "operand %zu of its epilogue is quantized otherwise than as a whole", i);
   }
   return Error::Ok;
 }

@@ -84,7 +84,7 @@ void printable(std::string_view key, char* text) {
 
 Error read_data(const BackendInitContext& context, const fb::Value& from, std::uint32_t index, engine::Value& to) {
   const std::size_t item = element_size(to.dtype);
-  const std::size_t bytes = static_cast<std::size_t>(to.shape.numel()) * item;
+  const std::size_t bytes = engine::bytes_of(to);
   std::span<const std::byte> data;
   if (from.key() != nullptr) {
     const Result<std::span<const std::byte>> found = context.named_data->get(from.key()->string_view());
@@ -124,6 +124,7 @@ Error read_value(const BackendInitContext& context, const fb::Value& from, std::
     return context.fail(Error::InvalidProgram, "value %u: dynamic dimensions 0x%x of a tensor of rank %d", index,
                         to.dynamic, to.shape.rank);
   }
+  WB_TRY(read_quantization(context, from, index, to));
   return to.kind == engine::ValueKind::Constant ? read_data(context, from, index, to) : Error::Ok;
 }
 

@@ -35,6 +35,10 @@ struct Blob {
 // Checks the blob and builds the graph; the data of its constants is that of the blob and of the named data.
 [[nodiscard]] Result<Blob> read_blob(BackendInitContext& context, std::span<const std::byte> bytes);
 
+// The quantization of a value whose type and sizes are read; scales and zero points are checked to be there.
+Error read_quantization(const BackendInitContext& context, const fb::Value& from, std::uint32_t index,
+                        engine::Value& to);
+
 // One node, after its values. Operators, functions and modes are checked; that attributes fit the shapes is left to
 // the compiler, which holds every front end to the rules of graph.h.
 Error read_node(const BackendInitContext& context, const fb::Node& from, std::uint32_t index, engine::Node& to);

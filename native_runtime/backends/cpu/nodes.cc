@@ -16,6 +16,8 @@ static_assert(same(fb::Op::Lstm, engine::Op::Lstm) && same(fb::Op::Pad, engine::
 static_assert(same(fb::Fn::Sigmoid, engine::Fn::Sigmoid) && same(fb::Fn::Clamp, engine::Fn::Clamp));
 static_assert(same(fb::Fn::Add, engine::Fn::Add) && same(fb::Fn::Where, engine::Fn::Where));
 static_assert(same(fb::ValueKind::Temporary, engine::ValueKind::Temporary));
+static_assert(same(fb::Op::Dequantize, engine::Op::Dequantize));
+static_assert(same(fb::QuantizationKind::MAX, engine::Quantization::Kind::PerRow));
 static_assert(same(fb::ReduceFn::MAX, engine::ReduceFn::L2));
 static_assert(same(fb::PadMode::MAX, engine::Attributes::PadMode::Replicate));
 static_assert(same(fb::UpsampleMode::MAX, engine::Attributes::UpsampleMode::Bilinear));

@@ -113,7 +113,7 @@ ValueId reshaped(Draft& draft, ValueId base, const Seen& seen, std::vector<Node>
       node.attributes.sizes[d].value = seen.value.shape.sizes[d];
     }
   }
-  node.outputs = {draft.add_value(seen.value.shape, seen.value.dtype, seen.value.dynamic)};
+  node.outputs = {draft.add_like(seen.value)};
   nodes.push_back(node);
   return node.outputs[0];
 }

@@ -34,6 +34,12 @@ Agnostic agnostic(const Draft& draft, const Node& node, const Permutation& permu
       });
       return all && has_rank(node.outputs[0]) ? Agnostic::Yes : Agnostic::No;
     }
+    case Op::Quantize:
+      if (draft.value(node.outputs[0]).quantization.kind != Quantization::Kind::PerTensor) return Agnostic::No;
+      return has_rank(node.inputs[0]) ? Agnostic::Yes : Agnostic::No;
+    case Op::Dequantize:
+      if (draft.value(node.inputs[0]).quantization.kind != Quantization::Kind::PerTensor) return Agnostic::No;
+      return has_rank(node.inputs[0]) ? Agnostic::Yes : Agnostic::No;
     case Op::Concat:
     case Op::Slice:
     case Op::Pad:

@@ -38,6 +38,12 @@ Shape Permutation::apply(const Shape& shape) const {
   return result;
 }
 
+Quantization Permutation::apply(const Quantization& quantization) const {
+  Quantization result = quantization;
+  if (quantization.kind == Quantization::Kind::PerChannel) result.axis = inverse().at[quantization.axis];
+  return result;
+}
+
 std::uint8_t Permutation::apply_bits(std::uint8_t bits) const {
   std::uint8_t result = 0;
   for (int d = 0; d < rank; ++d) result = static_cast<std::uint8_t>(result | (bits >> at[d] & 1U) << d);
@@ -72,6 +78,7 @@ std::vector<Tap> taps_of(const Graph& graph) {
         tap.source = node.sources[k];
         tap.output = i;
         tap.value = node.outputs[i];
+        tap.numbers = graph.values[tap.value].quantization.present() && node.op != Op::Quantize;
         tap.post_count = whole ? Tap::kWhole : count;
         tap.rank = order.rank;
         std::copy_n(order.at, kMaxRank, tap.order);
@@ -108,13 +115,18 @@ void Draft::index() {
   }
 }
 
-ValueId Draft::add_value(const Shape& shape, ScalarType dtype, std::uint8_t dynamic) {
+ValueId Draft::add_value(const Shape& shape, ScalarType dtype, std::uint8_t dynamic, const Quantization& quantization) {
   Value value;
+  value.quantization = quantization;
   value.shape = shape;
   value.dtype = dtype;
   value.dynamic = dynamic;
   graph.values.push_back(value);
   return static_cast<ValueId>(graph.values.size() - 1);
+}
+
+ValueId Draft::add_like(const Value& value) {
+  return add_value(value.shape, value.dtype, value.dynamic, value.quantization);
 }
 
 Node Draft::make_transpose(ValueId x, const Permutation& permutation, ValueId out) {
@@ -123,7 +135,8 @@ Node Draft::make_transpose(ValueId x, const Permutation& permutation, ValueId ou
   node.op = Op::Transpose;
   node.inputs = {x};
   if (out == kNoValue) {
-    out = add_value(permutation.apply(from.shape), from.dtype, permutation.apply_bits(from.dynamic));
+    out = add_value(permutation.apply(from.shape), from.dtype, permutation.apply_bits(from.dynamic),
+                    permutation.apply(from.quantization));
   }
   node.outputs = {out};
   std::copy_n(permutation.at, kMaxRank, node.attributes.permutation);
@@ -165,6 +178,14 @@ void Draft::move_taps_reshaped(ValueId from, ValueId to) {
   std::erase_if(taps, [](const Tap& tap) { return tap.value == kNoValue; });
 }
 
+void Draft::move_taps_of_numbers(ValueId from, ValueId to) {
+  for (Tap& tap : taps) {
+    if (tap.value != from || tap.post_count != Tap::kWhole) continue;
+    tap.value = to;
+    tap.numbers = true;
+  }
+}
+
 void Draft::shift_taps(ValueId out, ValueId between, std::uint32_t steps) {
   for (Tap& tap : taps) {
     if (tap.value == out && tap.post_count != Tap::kWhole) tap.post_count += steps;
@@ -182,6 +203,20 @@ void Draft::replace(ValueId from, ValueId to, const Permutation& memory) {
     std::ranges::replace(node.post_inputs, from, to);
   }
   move_taps(from, to, memory);
+}
+
+bool same_quantization(const Quantization& a, const Quantization& b) {
+  if (a.kind != b.kind || a.bits != b.bits) return false;
+  switch (a.kind) {
+    case Quantization::Kind::None: return true;
+    case Quantization::Kind::PerTensor: return a.scale == b.scale && a.zero_point == b.zero_point;
+    case Quantization::Kind::PerChannel:
+      return a.axis == b.axis && a.scales == b.scales && a.zero_points == b.zero_points && a.zero_point == b.zero_point;
+    case Quantization::Kind::PerGroup:
+      return a.group == b.group && a.scales == b.scales && a.zero_point == b.zero_point;
+    case Quantization::Kind::PerRow: return false;
+  }
+  return false;
 }
 
 std::size_t bytes_of(const Value& value) {

@@ -23,6 +23,8 @@ struct Tap {
   // Dimension i in memory is dimension order[i] of the source's result.
   std::uint8_t rank = 0;
   std::uint8_t order[kMaxRank] = {};
+  // It is quantized, but what the source gives are the numbers that its integers stand for.
+  bool numbers = false;
   // The value was given other dimensions since: the same elements stand in these, in memory.
   bool reshaped = false;
   Shape shape;
@@ -40,6 +42,7 @@ struct Permutation {
   [[nodiscard]] Permutation then(const Permutation& next) const;
   [[nodiscard]] bool is_identity() const;
   [[nodiscard]] Shape apply(const Shape& shape) const;
+  [[nodiscard]] Quantization apply(const Quantization& quantization) const;
   [[nodiscard]] std::uint8_t apply_bits(std::uint8_t bits) const;
   bool operator==(const Permutation& other) const;
 };
@@ -72,7 +75,9 @@ class Draft {
   [[nodiscard]] std::uint32_t readers(ValueId id) const { return id < readers_.size() ? readers_[id] : 0; }
   static constexpr std::uint32_t kNone = 0xffffffffU;
 
-  ValueId add_value(const Shape& shape, ScalarType dtype, std::uint8_t dynamic);
+  ValueId add_value(const Shape& shape, ScalarType dtype, std::uint8_t dynamic, const Quantization& quantization = {});
+  // A further value of the same type, sizes and quantization.
+  ValueId add_like(const Value& value);
   // A node that permutes x as `permutation` says; `out` is made unless it is given.
   Node make_transpose(ValueId x, const Permutation& permutation, ValueId out = kNoValue);
   // Drops nodes without outputs (how passes mark what they took away).
@@ -83,6 +88,8 @@ class Draft {
   void move_taps(ValueId from, ValueId to, const Permutation& memory);
   // `to` holds the elements of `from` in other dimensions.
   void move_taps_reshaped(ValueId from, ValueId to);
+  // `from` holds the numbers that the integers of `to` stand for: its taps are found there.
+  void move_taps_of_numbers(ValueId from, ValueId to);
   // The node that wrote `between` (with so many steps) goes into the program of the one that writes `out`.
   void shift_taps(ValueId out, ValueId between, std::uint32_t steps);
 
@@ -92,14 +99,18 @@ class Draft {
   Owned& owned_;
 };
 
-// Bytes of a value, with what its quantization adds.
-[[nodiscard]] std::size_t bytes_of(const Value& value);
-
 // The passes, in the order in which they run (passes.cc).
 // float16 only where values come in or go out.
 Error fold_half(Draft& draft);
 // Programs of a front end that an operator takes no epilogue for become nodes.
 void split_programs(Draft& draft);
+// Nodes that move elements do so between values of the same quantization; what is left becomes Quantize, Dequantize.
+Error settle_moves(Draft& draft);
+// Dequantize and Quantize nodes go into the nodes round them, which then compute on integers.
+void fold_quantized(Draft& draft);
+// Nodes that no operator computes on integers get Dequantize and Quantize nodes round them; constants are dequantized
+// here and now.
+Error legalize_quantized(Draft& draft);
 void remove_dead_code(Draft& draft);
 // Copies, reshapes and transposes of constants are done here and now.
 void fold_constants(Draft& draft);

@@ -28,6 +28,8 @@ void fuse_pad(Draft& draft) {
     if (node.op != Op::Convolution) continue;
     const Node* pad = draft.producer(node.inputs[0]);
     if (pad == nullptr || !pads_images_with_zeros(*pad, draft.value(pad->inputs[0]))) continue;
+    if (!same_quantization(draft.value(pad->inputs[0]).quantization, draft.value(pad->outputs[0]).quantization))
+      continue;
     const Attributes& more = pad->attributes;
     Window window = node.attributes.window;
     std::int64_t* sides[4] = {&window.pad_top, &window.pad_bottom, &window.pad_left, &window.pad_right};

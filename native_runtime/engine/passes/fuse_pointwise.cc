@@ -21,7 +21,10 @@ bool keeps(const Node& node, const Value& value) {
          (value.dtype == ScalarType::Bool && node.op == Op::Pointwise && gives_bool(node.post.back().fn));
 }
 
-bool is_small(ScalarType type) { return type == ScalarType::Float || type == ScalarType::Bool; }
+bool is_plain_float(const Value& value) { return value.dtype == ScalarType::Float; }
+bool is_small(const Value& value) {
+  return value.dtype == ScalarType::Float || value.dtype == ScalarType::Bool || value.quantization.present();
+}
 
 bool expensive(Op op) { return op == Op::MatMul || op == Op::Convolution || op == Op::TransposedConvolution; }
 
@@ -66,8 +69,10 @@ class Fuser {
     return draft_.value(a).shape == draft_.value(b).shape && draft_.value(a).dynamic == draft_.value(b).dynamic;
   }
 
-  // What the program gives after fewer steps must be a value that its result's type can hold: it may be tapped.
+  // What the program gives after fewer steps must be a value that its result's type can hold: it may be tapped. In the
+  // place of integers that stand for numbers, numbers are handed over.
   bool stores(ValueId between, ValueId out) {
+    if (draft_.value(out).quantization.present()) return is_plain_float(draft_.value(between));
     return draft_.value(out).dtype == ScalarType::Float || draft_.value(between).dtype == draft_.value(out).dtype;
   }
 
@@ -84,7 +89,7 @@ class Fuser {
   }
 
   bool may_join(const Node& from, const Node& node, ValueId between) {
-    const auto floats = [&](ValueId id) { return is_small(draft_.value(id).dtype); };
+    const auto floats = [&](ValueId id) { return is_small(draft_.value(id)); };
     return from.post.size() + node.post.size() <= kMostSteps &&
            from.inputs.size() + node.inputs.size() <= kMostInputs + 1 && same_shape(between, node.outputs[0]) &&
            keeps(from, draft_.value(between)) && stores(between, node.outputs[0]) &&
@@ -172,12 +177,12 @@ class Fuser {
   bool takes(const Node& from, const Node& node, ValueId between) {
     const Operator* op = find_operator(from.op);
     if (op == nullptr || op->fuses == nullptr || !same_shape(between, node.outputs[0])) return false;
-    if (draft_.value(between).dtype != ScalarType::Float || draft_.value(node.outputs[0]).dtype != ScalarType::Float) {
-      return false;
-    }
+    const Value& out = draft_.value(node.outputs[0]);
+    if (!is_plain_float(draft_.value(between)) || !(is_plain_float(out) || out.quantization.present())) return false;
     for (const ValueId id : node.inputs) {
       if (id != between && !fits_epilogue(draft_.value(id), draft_.value(between))) return false;
     }
+    if (!keeps_integers(*op, from, node, between)) return false;
     const Node all = extended(from, node, between);
     if (all.post_inputs.size() > kMostOperands) return false;
     Node taken = all;
@@ -189,9 +194,24 @@ class Fuser {
     return true;
   }
 
+  // A node that is computed on integers must not lose that by what it takes; others read and write numbers.
+  bool keeps_integers(const Operator& op, const Node& from, const Node& node, ValueId between) {
+    Node all = extended(from, node, between);
+    all.outputs = node.outputs;
+    const auto quantized = [&](ValueId id) { return id != kNoValue && draft_.value(id).quantization.present(); };
+    if (std::ranges::none_of(all.inputs, quantized) && std::ranges::none_of(all.post_inputs, quantized) &&
+        std::ranges::none_of(all.outputs, quantized)) {
+      return true;
+    }
+    if (op.quantized != nullptr && op.quantized(draft_.graph, all)) return true;
+    if (std::ranges::any_of(all.post_inputs, quantized)) return false;
+    return op.quantized == nullptr || !op.quantized(draft_.graph, from);
+  }
+
   // The operand has the result's shape, or is a vector along its last dimension, or one element - whatever the sizes.
   static bool fits_epilogue(const Value& operand, const Value& out) {
-    if (operand.dtype != ScalarType::Float || !broadcasts_to(operand.shape, out.shape)) return false;
+    if (!is_small(operand) || operand.dtype == ScalarType::Bool || !broadcasts_to(operand.shape, out.shape))
+      return false;
     if (operand.shape == out.shape) return operand.dynamic == out.dynamic;
     for (int d = 0; d + 1 < operand.shape.rank; ++d) {
       if (operand.shape.sizes[d] != 1) return operand.dynamic == 0 && out.dynamic == 0 && same_numel(operand, out);
@@ -226,7 +246,8 @@ void split_programs(Draft& draft) {
     }
     const ValueId out = node.outputs[0];
     const Value value = draft.value(out);
-    const ValueId between = draft.add_value(value.shape, value.dtype, value.dynamic);
+    const ScalarType dtype = value.quantization.present() ? ScalarType::Float : value.dtype;
+    const ValueId between = draft.add_value(value.shape, dtype, value.dynamic);
     Node program;
     program.op = Op::Pointwise;
     program.inputs = {between};

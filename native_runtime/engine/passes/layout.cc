@@ -207,7 +207,8 @@ class Layout {
     const Permutation change = order(id, inner_[id]).inverse().then(order(id, inner));
     const Permutation wanted = order(id, inner);
     const Value value = draft_.value(id);
-    const ValueId out = draft_.add_value(wanted.apply(value.shape), value.dtype, wanted.apply_bits(value.dynamic));
+    const ValueId out = draft_.add_value(wanted.apply(value.shape), value.dtype, wanted.apply_bits(value.dynamic),
+                                         wanted.apply(value.quantization));
     nodes_.push_back(draft_.make_transpose(resolve(id), change, out));
     nodes_.back().sources = sources;
     made_.emplace(key, out);
@@ -232,6 +233,7 @@ class Layout {
       if (same_as_[id] != kNoValue || stored[id].is_identity()) continue;
       Value& value = draft_.value(id);
       value.shape = stored[id].apply(value.shape);
+      value.quantization = stored[id].apply(value.quantization);
       value.dynamic = stored[id].apply_bits(value.dynamic);
       draft_.move_taps(id, id, stored[id]);
     }
@@ -311,7 +313,7 @@ void equalize_ranks(Draft& draft, int rank) {
           reshape.attributes.sizes[d] = {.value = d < more ? 1 : 0, .from_input = static_cast<std::int8_t>(d - more)};
           if (d < more) reshape.attributes.sizes[d].from_input = -1;
         }
-        id = draft.add_value(shape, value.dtype, static_cast<std::uint8_t>(value.dynamic << more));
+        id = draft.add_value(shape, value.dtype, static_cast<std::uint8_t>(value.dynamic << more), value.quantization);
         if (value.kind == ValueKind::Constant) {
           draft.value(id).kind = ValueKind::Constant;
           draft.value(id).data = value.data;

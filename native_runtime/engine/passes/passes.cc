@@ -5,8 +5,10 @@ namespace wb::engine {
 Error run_passes(Draft& draft, bool fuse) {
   WB_TRY(fold_half(draft));
   split_programs(draft);
+  WB_TRY(settle_moves(draft));
   if (fuse) {
     remove_dead_code(draft);
+    fold_quantized(draft);
     merge_reshapes(draft);
     unfold_products(draft);
     merge_transposes(draft);
@@ -22,6 +24,7 @@ Error run_passes(Draft& draft, bool fuse) {
     fuse_pad(draft);
     fuse_pointwise(draft);
   }
+  WB_TRY(legalize_quantized(draft));
   remove_dead_code(draft);
   return Error::Ok;
 }

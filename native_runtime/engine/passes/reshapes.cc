@@ -81,7 +81,7 @@ bool give_rows(Draft& draft, Node& product, Node* reshaped) {
   if (x.shape.sizes[last] != a.shape.sizes[1] || a.shape.numel() == 0) return false;
   Shape shape = x.shape;
   shape.sizes[last] = out.shape.sizes[1];
-  const ValueId rows = draft.add_value(shape, out.dtype, x.dynamic);
+  const ValueId rows = draft.add_value(shape, out.dtype, x.dynamic, out.quantization);
   product.inputs[0] = reshape->inputs[0];
   reshaped->op = Op::Reshape;
   reshaped->inputs = {rows};
@@ -111,9 +111,10 @@ bool pull_reshape(Draft& draft, Node& product, Node* before) {
       return false;
     }
     const Value a = draft.value(product.inputs[0]);
+    if (a.quantization.kind == Quantization::Kind::PerRow) return false;  // what stands behind the rows would not move
     Value reshaped = result;
     reshaped.shape.sizes[last] = a.shape.sizes[a.shape.rank - 1];
-    const ValueId id = draft.add_value(reshaped.shape, a.dtype, reshaped.dynamic);
+    const ValueId id = draft.add_value(reshaped.shape, a.dtype, reshaped.dynamic, a.quantization);
     before->op = Op::Reshape;
     before->inputs = {product.inputs[0]};
     before->outputs = {id};

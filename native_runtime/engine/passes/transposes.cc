@@ -57,7 +57,7 @@ bool sink(Draft& draft, Node& transpose, Node& reshape) {
       after.at[d] = static_cast<std::uint8_t>(next);
     }
   }
-  const ValueId id = draft.add_value(moved.shape, moved.dtype, moved.dynamic);
+  const ValueId id = draft.add_value(moved.shape, moved.dtype, moved.dynamic, moved.quantization);
   Node first = make_reshape(x, id, moved, rule);
   first.sources = transpose.sources;
   Node second = draft.make_transpose(id, after, reshape.outputs[0]);
@@ -186,6 +186,7 @@ void forward_outputs(Draft& draft) {
     const ValueId to = node.outputs[0];
     Node* producer = draft.producer(from);
     if (draft.value(from).kind != ValueKind::Temporary || producer == nullptr || node.outputs[0] == from) continue;
+    if (!same_quantization(draft.value(from).quantization, draft.value(to).quantization)) continue;
     std::ranges::replace(producer->outputs, from, to);
     node.outputs.clear();
     draft.replace(from, to, Permutation::identity(draft.value(to).shape.rank));
