@@ -3,23 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import final
 
 from torch.export import ExportedProgram
 
-from workbench.backends.base import BackendDetails, CompileSpec, PreprocessResult
+from workbench.backends.base import BackendDetails, CompileSpec, PreprocessResult, WhyNot
 from workbench.backends.blob import Blob
+from workbench.backends.call_delegate import delegates_in
 from workbench.backends.debug import DEBUG_HANDLE_KEY, DelegateMappingBuilder
 from workbench.backends.named_data import NamedDataStore
 from workbench.backends.registry import register_backend
 from workbench.backends.xnnpack.builder import BACKEND_ID, build_graph
 from workbench.backends.xnnpack.configs import ALL_CONFIGS, spec_of
+from workbench.backends.xnnpack.configs.constants import MAKES_NUMBERS, name_of
+from workbench.backends.xnnpack.configs.quantize import is_quantize
 from workbench.backends.xnnpack.graph import Graph
 from workbench.backends.xnnpack.passes import run_passes
 from workbench.backends.xnnpack.read import read
 from workbench.backends.xnnpack.serialize import Constants, serialize
 
-__all__ = ["XnnpackBackend"]
+__all__ = ["Summary", "XnnpackBackend", "unfused"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a partition became.
+
+    Attributes:
+        calls: How many calls there are.
+        transposes: How many of them only change the order of dimensions.
+        unfused: Operators that are quantized in the graph and compute on floats, and why.
+    """
+
+    calls: int
+    transposes: int
+    unfused: tuple[WhyNot, ...]
+
+    def __str__(self) -> str:
+        text = f"{self.calls} calls, {self.transposes} transposes"
+        if self.unfused:
+            text += f", {len(self.unfused)} on floats between integers"
+        return text
+
+
+def unfused(program: ExportedProgram) -> list[WhyNot]:
+    """The operators of a lowered program that are quantized, and that XNNPACK computes on floats anyway.
+
+    Args:
+        program: After `to_backend`.
+
+    Returns:
+        For each what hinders it, and what would make it one call on integers.
+    """
+    found: list[WhyNot] = []
+    for delegate in delegates_in(program.graph_module):
+        summary = delegate.lowered.meta.get("delegate_info")
+        if isinstance(summary, Summary):
+            found += summary.unfused
+    return found
 
 
 @final
@@ -71,5 +113,11 @@ def _compile(program: ExportedProgram, constants: Constants) -> PreprocessResult
     )
 
 
-def _summary(graph: Graph) -> str:
-    return f"{len(graph.calls)} calls, {graph.count('StaticTranspose')} transposes"
+def _summary(graph: Graph) -> Summary:
+    reasons: dict[str, WhyNot] = {}
+    for call, why, form in graph.unfused:
+        own = [node for node in call.origins if name_of(node) not in MAKES_NUMBERS and not is_quantize(node)]
+        for node in own[:1]:
+            reason = f"quantized but not fused by the backend: {why}"
+            reasons.setdefault(node.name, WhyNot(node, reason, form, by=BACKEND_ID))
+    return Summary(len(graph.calls), graph.count("StaticTranspose"), tuple(reasons.values()))

@@ -16,9 +16,12 @@ from torch.fx import Node
 
 from workbench.backends.base import WhyNot
 from workbench.backends.stateless import check_stateless
-from workbench.backends.xnnpack.configs import Config, Context
+from workbench.backends.xnnpack.configs import Config, Context, config_of
 from workbench.backends.xnnpack.configs.base import dim_order_of, sizes_of
+from workbench.backends.xnnpack.configs.constants import quantized_constant
+from workbench.backends.xnnpack.configs.quantize import given_quantization
 from workbench.backends.xnnpack.graph import Graph, Value
+from workbench.backends.xnnpack.quantization import PerTensor, Quantization, permuted
 from workbench.errors import PartitionError
 
 __all__ = ["BACKEND_ID", "Builder", "build_graph"]
@@ -50,12 +53,13 @@ class Builder:
     def __init__(self, program: ExportedProgram, configs: Mapping[Any, Config]) -> None:
         self.graph = Graph()
         # Which weights may be passed in, the partitioner has decided.
-        self.context = Context(program, dynamic_weights=True)
+        self.context = Context(program, dynamic_weights=True, configs=configs)
         self._program = program
         self._configs = configs
         self._values: dict[Node, Value] = {}
-        # By identity; the tensor is kept, so that no other gets its identity.
-        self._constants: dict[int, tuple[Value, torch.Tensor]] = {}
+        self._integers: dict[Node, Value] = {}
+        # By identity; tensors are kept, so that no other gets their identity.
+        self._constants: dict[tuple[int, int], tuple[Value, torch.Tensor, Quantization | None]] = {}
         self._current: Node | None = None
 
     def run(self) -> Graph:
@@ -85,16 +89,32 @@ class Builder:
         assert self._current is not None
         return self.constant(torch.tensor(node, dtype=self.result_dtype))
 
+    def operand(self, node: Any, *, weight: bool = False) -> Value:
+        """The value of an operand; of a constant that is dequantized, its integers.
+
+        Args:
+            node: The operand.
+            weight: There may be scales by channel and group, too.
+        """
+        if not isinstance(node, Node) or not self.context.is_constant(node):
+            return self.value(node)
+        if node not in self._integers:
+            found = quantized_constant(node, self.context)
+            self._integers[node] = self.value(node) if found is None else self.constant(*found)
+        value = self._integers[node]
+        return value if weight or isinstance(value.quantization, PerTensor | None) else self.value(node)
+
     def tensor(self, node: Node) -> torch.Tensor:
         """The tensor of a node that is constant."""
         found: torch.Tensor = self.context.tensor(node)
         return found
 
-    def constant(self, tensor: torch.Tensor) -> Value:
+    def constant(self, tensor: torch.Tensor, quantization: Quantization | None = None) -> Value:
         """A constant; the same tensor gives the same value."""
-        key = id(tensor)
+        key = id(tensor), id(quantization)
         if key not in self._constants:
-            self._constants[key] = Value(tensor.shape, tensor.dtype, tensor.detach()), tensor
+            value = Value(tensor.shape, tensor.dtype, tensor.detach(), quantization=quantization)
+            self._constants[key] = value, tensor, quantization
         return self._constants[key][0]
 
     @property
@@ -114,12 +134,16 @@ class Builder:
         free: Any = (),
         *,
         dtype: torch.dtype | None = None,
+        quantization: Quantization | None = None,
         **fields: Any,
     ) -> Value:
         """Add a call for the current operator; the result has the first input's element type or `dtype`."""
         assert self._current is not None
-        given = next(value for value in inputs if value is not None)
-        result = Value(shape, dtype or given.dtype, free=free)
+        operands = [value for value in inputs if value is not None]
+        given = next((value for value in operands if value.data is None), operands[0])
+        if dtype is None:
+            quantization = given.quantization
+        result = Value(shape, dtype or given.dtype, free=free, quantization=quantization)
         return self.graph.add(kind, inputs, result, (self._current,), **fields)
 
     def like(self, kind: str, inputs: Sequence[Value | None], node: Node, **fields: Any) -> Value:
@@ -130,7 +154,7 @@ class Builder:
     def reshape(self, value: Value, shape: Sequence[int], free: Any = ()) -> Value:
         """The elements of a value with other sizes, of which at most one is free."""
         if value.data is not None:
-            return self.constant(value.data.reshape(tuple(shape)))
+            return self.constant(value.data.reshape(tuple(shape)), value.quantization)
         if tuple(shape) == value.shape:
             return value
         sizes = [0 if i in free else n for i, n in enumerate(shape)]
@@ -139,7 +163,7 @@ class Builder:
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
         """The value with its dimensions in another order."""
         if value.data is not None:
-            return self.constant(value.data.permute(*order))
+            return self.constant(value.data.permute(*order), permuted(value.quantization, order))
         if list(order) == sorted(order):
             return value
         made = value.permuted(order)
@@ -156,7 +180,7 @@ class Builder:
     def _operator(self, node: Node) -> None:
         if node in self._values:
             return  # An element of a result, defined with it.
-        config = self._configs.get(node.target)
+        config = config_of(self._configs, node)
         answer: WhyNot | None = (
             WhyNot(node, "XNNPACK has no such operator")
             if config is None
@@ -179,7 +203,7 @@ class Builder:
         found = node.meta["val"]
         sizes, free = sizes_of(found)
         order = dim_order_of(found)
-        logical = Value(sizes, found.dtype, free=free)
+        logical = Value(sizes, found.dtype, free=free, quantization=given_quantization(node))
         given = logical.permuted(order)
         self.graph.inputs.append(given)
         back = sorted(range(len(order)), key=order.__getitem__)

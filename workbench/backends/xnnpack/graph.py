@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from workbench.backends.xnnpack.quantization import Quantization, permuted
+
 __all__ = ["Bounds", "Call", "Graph", "Value"]
 
 Bounds = tuple[float, float]
@@ -28,9 +30,10 @@ class Value:
         data: The tensor of a constant, of any strides.
         free: Dimensions whose size changes at run time.
         producer: The call that computes it.
+        quantization: How integers stand for numbers; None where they do not.
     """
 
-    __slots__ = ("data", "dtype", "free", "producer", "shape")
+    __slots__ = ("data", "dtype", "free", "producer", "quantization", "shape")
 
     def __init__(
         self,
@@ -39,12 +42,14 @@ class Value:
         data: torch.Tensor | None = None,
         free: Iterable[int] = (),
         producer: Call | None = None,
+        quantization: Quantization | None = None,
     ) -> None:
         self.shape = tuple(shape)
         self.dtype = dtype
         self.data = data
         self.free = frozenset(free)
         self.producer = producer
+        self.quantization = quantization
 
     @property
     def rank(self) -> int:
@@ -60,12 +65,18 @@ class Value:
         """A value of this one's type whose dimensions are these of this one."""
         data = None if self.data is None else self.data.permute(*order)
         free = [i for i, d in enumerate(order) if d in self.free]
-        return Value([self.shape[d] for d in order], self.dtype, data, free)
+        sizes = [self.shape[d] for d in order]
+        return Value(sizes, self.dtype, data, free, quantization=permuted(self.quantization, order))
+
+    def like(self) -> Value:
+        """Another value of this one's type and sizes, not yet computed."""
+        return Value(self.shape, self.dtype, free=self.free, quantization=self.quantization)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"<={n}" if i in self.free else str(n) for i, n in enumerate(self.shape))
         kind = "constant" if self.data is not None else "value"
-        return f"{kind} {str(self.dtype).removeprefix('torch.')}[{sizes}]"
+        how = f" ({self.quantization})" if self.quantization is not None else ""
+        return f"{kind} {str(self.dtype).removeprefix('torch.')}[{sizes}]{how}"
 
 
 @dataclass(eq=False)
@@ -112,9 +123,14 @@ class Call:
 
 
 class Graph:
-    """Calls in an order in which they can run, with the inputs and outputs of the delegate."""
+    """Calls in an order in which they can run, with the inputs and outputs of the delegate.
+
+    Attributes:
+        unfused: Calls on numbers that stand between integers, why, and what would be needed.
+    """
 
     def __init__(self) -> None:
+        self.unfused: list[tuple[Call, str, str]] = []
         self.calls: list[Call] = []
         self.inputs: list[Value] = []
         self.outputs: list[Value] = []

@@ -17,7 +17,16 @@ from workbench.backends.constants import tag_constant_data
 from workbench.backends.graphs import is_getitem
 from workbench.backends.xnnpack import backend as _backend  # noqa: F401  (registers the backend)
 from workbench.backends.xnnpack.builder import BACKEND_ID
-from workbench.backends.xnnpack.configs import ALL_CONFIGS, Config, ConfigPrecisionType, Context, spec_of
+from workbench.backends.xnnpack.configs import (
+    ALL_CONFIGS,
+    Config,
+    ConfigPrecisionType,
+    Context,
+    config_of,
+    spec_of,
+)
+from workbench.backends.xnnpack.configs.dynamic import Dynamic, numbers_of_rows
+from workbench.backends.xnnpack.configs.quantize import group_of, is_constant_maker, is_quantize
 from workbench.errors import PartitionError
 
 __all__ = ["XnnpackPartitioner"]
@@ -59,6 +68,7 @@ class XnnpackPartitioner(CapabilityPartitioner):
         super().__init__(BACKEND_ID, min_nodes=min_nodes)
         chosen = [c() if isinstance(c, type) else c for c in (ALL_CONFIGS if configs is None else configs)]
         self._configs = spec_of(_in_precisions(chosen, config_precisions))
+        self._precisions = _as_set(config_precisions)
         self._dynamic_weights = force_non_static_weights_for_f32_linear
         self._modules = None if modules is None else tuple(map(_module_name, modules))
         self._verbose = verbose
@@ -95,15 +105,39 @@ class XnnpackPartitioner(CapabilityPartitioner):
         answer = self._refusal(node, program)
         if answer is not None:
             return answer
-        made = self._configs[node.target].together(node, self._context_of(program))
-        return Supported(tuple(n for n in made if n in self._strict))
+        config = config_of(self._configs, node)
+        assert config is not None
+        context = self._context_of(program)
+        made = config.together(node, context)
+        # What dequantizes a weight goes with the layer, and all that stands between them.
+        if not any(is_constant_maker(n) for n in made):
+            made = tuple(n for n in made if n in self._strict)
+        rows = [] if isinstance(config, Dynamic) else self._chains(node, program)
+        return Supported((*made, *group_of(node), *rows))
+
+    def _chains(self, node: Node, program: ExportedProgram) -> list[Node]:
+        """What quantizes the operands of a layer at run time, if it is taken."""
+        found: list[Node] = []
+        for operand in node.all_input_nodes:
+            chain = numbers_of_rows(operand)
+            if chain is not None and self._refusal(chain.choose, program) is None:
+                found += chain.nodes
+                while operand not in chain.nodes:
+                    found.append(operand)
+                    operand = operand.all_input_nodes[0]
+        return found
 
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[OpOverload], Callable[[Node], bool] | None]:
         """The operators that XNNPACK has a call for, at the nodes where it takes them."""
         whole = list(dict.fromkeys(t for c in dict.fromkeys(self._configs.values()) for t in c.whole))
-        self._context = ep, Context(ep, exported=True, dynamic_weights=self._dynamic_weights)
+        names = {name for name in self._configs if isinstance(name, str)}
+        whole += dict.fromkeys(n.target for n in ep.graph.nodes if str(n.target) in names)
+        self._context = (
+            ep,
+            Context(ep, exported=True, dynamic_weights=self._dynamic_weights, configs=self._configs),
+        )
 
         def wanted(node: Node) -> bool:
             return self._refusal(node, ep) is None
@@ -111,7 +145,7 @@ class XnnpackPartitioner(CapabilityPartitioner):
         return whole, wanted
 
     def _refusal(self, node: Node, program: ExportedProgram) -> WhyNot | None:
-        config = self._configs.get(node.target)
+        config = config_of(self._configs, node)
         if config is None:
             return WhyNot(node, f"XNNPACK has no {target_name(node)}")
         if self._modules is not None and not _within(node, self._modules):
@@ -121,18 +155,42 @@ class XnnpackPartitioner(CapabilityPartitioner):
                 f"it comes from the module '{path}' ({kind or 'of unknown class'})",
                 f"`modules` named it ({', '.join(self._modules)})",
             )
-        return config.refusal(node, self._context_of(program))
+        return config.refusal(node, self._context_of(program)) or self._wrong_precision(node, config)
+
+    def _wrong_precision(self, node: Node, config: Config) -> WhyNot | None:
+        """Why a node is not taken in its arithmetic; numbers may be computed wherever floats may."""
+        if ConfigPrecisionType.FP32 in self._precisions or ConfigPrecisionType.FP32 not in config.precisions:
+            return None
+        found = _precision_of(node)
+        if found in self._precisions:
+            return None
+        return WhyNot(node, f"it computes in {found.name}", f"config_precisions held {found.name}")
 
     def _context_of(self, program: ExportedProgram) -> Context:
         if self._context is None or self._context[0] is not program:
-            self._context = program, Context(program, dynamic_weights=self._dynamic_weights)
+            self._context = (
+                program,
+                Context(program, dynamic_weights=self._dynamic_weights, configs=self._configs),
+            )
         return self._context[1]
 
 
-def _in_precisions(configs: Sequence[Config], wanted: Precisions | None) -> list[Config]:
+def _as_set(wanted: Precisions | None) -> frozenset[ConfigPrecisionType]:
     if wanted is None:
-        return list(configs)
-    precisions = {wanted} if isinstance(wanted, ConfigPrecisionType) else set(wanted)
+        return frozenset(ConfigPrecisionType)
+    return frozenset({wanted} if isinstance(wanted, ConfigPrecisionType) else wanted)
+
+
+def _precision_of(node: Node) -> ConfigPrecisionType:
+    """The arithmetic that the nodes around an operator ask for."""
+    if any(numbers_of_rows(operand) is not None for operand in node.all_input_nodes):
+        return ConfigPrecisionType.DYNAMIC_QUANT
+    around = group_of(node)
+    return ConfigPrecisionType.STATIC_QUANT if any(map(is_quantize, around)) else ConfigPrecisionType.FP32
+
+
+def _in_precisions(configs: Sequence[Config], wanted: Precisions | None) -> list[Config]:
+    precisions = _as_set(wanted)
     found = [config for config in configs if config.precisions & precisions]
     if not found:
         raise PartitionError(

@@ -17,6 +17,7 @@ import torch
 from workbench.backends.named_data import NamedDataStore, tensor_bytes
 from workbench.backends.xnnpack.graph import Call, Graph, Value
 from workbench.backends.xnnpack.kinds import KINDS
+from workbench.backends.xnnpack.quantization import PerChannel, PerGroup, PerRow, PerTensor
 from workbench.errors import PartitionError
 from workbench.serialize._generated import xnnpack_generated as fb
 
@@ -30,11 +31,19 @@ _HEADER = struct.Struct(
 )  # magic, its size, flatbuffer's offset and size, constants' offset, size
 _HEADER_SIZE = 32
 _INPUT, _OUTPUT = 1, 2
-_DATA_TYPES = {
-    torch.float32: fb.DataType.FP32,
-    torch.float16: fb.DataType.FP16,
-    torch.int32: fb.DataType.INT32,
+# By element type and kind of quantization; constants of 4 bits are int8 until they are written.
+_DATA_TYPES: Mapping[tuple[torch.dtype, type], int] = {
+    (torch.float32, type(None)): fb.DataType.FP32,
+    (torch.float16, type(None)): fb.DataType.FP16,
+    (torch.int32, type(None)): fb.DataType.INT32,
+    (torch.int8, PerTensor): fb.DataType.QINT8,
+    (torch.int8, PerChannel): fb.DataType.QCINT8,
+    (torch.int8, PerGroup): fb.DataType.QBINT4,
+    (torch.int8, PerRow): fb.DataType.QDINT8,
+    (torch.int32, PerTensor): fb.DataType.QINT32,
+    (torch.int32, PerChannel): fb.DataType.QCINT32,
 }
+_SCALE = "scale_"  # before the hash, in the names of scales
 # The tables' vectors of numbers; all other fields but floats are unsigned.
 _VECTORS = {"perm", "new_shape", "offsets", "sizes", "pre_paddings", "post_paddings"}
 
@@ -45,15 +54,64 @@ class Constants:
     def __init__(self) -> None:
         self._known: dict[Any, tuple[str, memoryview, torch.Tensor]] = {}
 
-    def entry(self, tensor: torch.Tensor) -> tuple[str, memoryview]:
+    def entry(self, tensor: torch.Tensor, prefix: str = "") -> tuple[str, memoryview]:
         """The name and the bytes of a tensor, in row-major order."""
-        key = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
+        return self._entry(tensor, prefix, tensor_bytes)
+
+    def packed(self, tensor: torch.Tensor) -> tuple[str, memoryview]:
+        """The name and the bytes of a matrix of 4-bit integers, two in a byte."""
+        return self._entry(tensor, "", lambda integers: tensor_bytes(nibbles(integers)))
+
+    def _entry(
+        self, tensor: torch.Tensor, prefix: str, read: Callable[[torch.Tensor], memoryview]
+    ) -> tuple[str, memoryview]:
+        key = (
+            tensor.data_ptr(),
+            tensor.dtype,
+            tuple(tensor.shape),
+            tensor.stride(),
+            prefix,
+            read is tensor_bytes,
+        )
         if key not in self._known:
-            data = tensor_bytes(tensor)
+            data = read(tensor)
             # The tensor is kept: an address stands for it only while it lives.
-            self._known[key] = (hashlib.sha256(data).hexdigest(), data, tensor)
+            self._known[key] = (prefix + hashlib.sha256(data).hexdigest(), data, tensor)
         name, data, _ = self._known[key]
         return name, data
+
+
+def nibbles(integers: torch.Tensor) -> torch.Tensor:
+    """Integers from -8 to 7, plus 8, two in a byte, the first in its low half; each row begins a byte.
+
+    Args:
+        integers: int8, (rows, columns).
+
+    Returns:
+        uint8, (rows, ceil(columns / 2)).
+    """
+    shifted = (integers + 8).to(torch.uint8)
+    if shifted.shape[1] % 2:
+        shifted = torch.nn.functional.pad(shifted, (0, 1))
+    return shifted[:, ::2] | (shifted[:, 1::2] << 4)
+
+
+def _is_four_bits(value: Value) -> bool:
+    return isinstance(value.quantization, PerGroup) or (
+        isinstance(value.quantization, PerChannel) and value.quantization.bits == 4
+    )
+
+
+def _data_type(value: Value) -> int:
+    found = _DATA_TYPES.get((value.dtype, type(value.quantization)))
+    if found is None:
+        raise PartitionError(
+            "XNNPACK has no such tensors",
+            stage="lower",
+            expected=", ".join(str(dtype) for dtype, kind in _DATA_TYPES if kind is type(None)),
+            found=str(value.dtype),
+        )
+    return fb.DataType.QCINT4 if found == fb.DataType.QCINT8 and _is_four_bits(value) else found
 
 
 def serialize(graph: Graph, store: NamedDataStore, constants: Constants, identifiers: Sequence[int]) -> bytes:
@@ -118,17 +176,10 @@ class _Writer:
     def _define(self, value: Value, flag: int, external: int) -> None:
         number = len(self._values)
         self._ids[value] = number
-        if value.dtype not in _DATA_TYPES:
-            raise PartitionError(
-                "XNNPACK has no such tensors",
-                stage="lower",
-                expected=", ".join(str(d) for d in _DATA_TYPES),
-                found=str(value.dtype),
-            )
         builder = self._builder
         dims = self._numbers(value.shape)
         fb.TensorStart(builder)
-        fb.TensorAddDatatype(builder, _DATA_TYPES[value.dtype])
+        fb.TensorAddDatatype(builder, _data_type(value))
         fb.TensorAddNumDims(builder, value.rank)
         fb.TensorAddDims(builder, dims)
         fb.TensorAddConstantBufferIdx(builder, self._constant_index(value))
@@ -136,15 +187,62 @@ class _Writer:
         fb.TensorAddFlags(builder, flag)
         fb.TensorAddIdOut(builder, number)
         tensor = fb.TensorEnd(builder)
+        kind = fb.AnyTensor.Tensor
+        if value.quantization is not None:
+            tensor, kind = self._quantized(value, tensor), fb.AnyTensor.QuantizedTensor
         fb.ValueStart(builder)
-        fb.ValueAddXvalueUnionType(builder, fb.AnyTensor.Tensor)
+        fb.ValueAddXvalueUnionType(builder, kind)
         fb.ValueAddXvalueUnion(builder, tensor)
         self._values.append(fb.ValueEnd(builder))
+
+    def _quantized(self, value: Value, tensor: int) -> int:
+        """The table of a tensor with its quantization."""
+        builder = self._builder
+        kind, parameters = self._parameters(value)
+        fb.QuantizedTensorStart(builder)
+        fb.QuantizedTensorAddTensorValue(builder, tensor)
+        fb.QuantizedTensorAddQuantParamsType(builder, kind)
+        fb.QuantizedTensorAddQuantParams(builder, parameters)
+        return fb.QuantizedTensorEnd(builder)  # type: ignore[no-any-return]
+
+    def _parameters(self, value: Value) -> tuple[int, int]:
+        """The union's number and the table of a quantization."""
+        builder, quantization = self._builder, value.quantization
+        if isinstance(quantization, PerTensor):
+            fb.PerTensorQuantStart(builder)
+            fb.PerTensorQuantAddScale(builder, quantization.scale)
+            fb.PerTensorQuantAddZeroPoint(builder, quantization.zero_point)
+            return fb.QuantParams.PerTensorQuant, fb.PerTensorQuantEnd(builder)
+        if isinstance(quantization, PerRow):
+            fb.PerTokenDynamicQuantStart(builder)
+            fb.PerTokenDynamicQuantAddNumNonbatchDims(builder, quantization.dims)
+            return fb.QuantParams.PerTokenDynamicQuant, fb.PerTokenDynamicQuantEnd(builder)
+        assert quantization is not None
+        grouped = isinstance(quantization, PerGroup)
+        scales = quantization.scales.bfloat16() if grouped else quantization.scales
+        place = self._stored(*self._constants.entry(scales, _SCALE))
+        table = _table("PerChannelGroupQuant" if grouped else "PerChannelQuant")
+        # The runtime of ExecuTorch 1.5.1 asks for the list even where the scales stand elsewhere.
+        nothing = self._numbers(())
+        table.start(builder)
+        table.add["scale"](builder, nothing)
+        table.add["channel_dim"](builder, quantization.axis)
+        table.add["scale_buffer_idx"](builder, place)
+        table.add["num_scales"](builder, scales.numel())
+        if isinstance(quantization, PerGroup):
+            table.add["group_size"](builder, quantization.size)
+            return fb.QuantParams.PerChannelGroupQuant, table.end(builder)
+        return fb.QuantParams.PerChannelQuant, table.end(builder)
 
     def _constant_index(self, value: Value) -> int:
         if value.data is None:
             return 0
-        name, data = self._constants.entry(value.data)
+        if _is_four_bits(value):
+            return self._stored(*self._constants.packed(value.data))
+        return self._stored(*self._constants.entry(value.data))
+
+    def _stored(self, name: str, data: memoryview) -> int:
+        """The index of a constant of the program."""
         if name not in self._named:
             self._named[name] = len(self._named) + 1
             self._named_sizes.append(data.nbytes)

@@ -183,7 +183,7 @@ def test_arithmetic_without_configs_is_an_error_that_names_those_that_there_are(
     wb.XnnpackPartitioner(config_precisions=ConfigPrecisionType.FP32)
     wb.XnnpackPartitioner(config_precisions=[ConfigPrecisionType.FP32, ConfigPrecisionType.STATIC_QUANT])
     with pytest.raises(PartitionError, match="config_precisions") as caught:
-        wb.XnnpackPartitioner(config_precisions=ConfigPrecisionType.DYNAMIC_QUANT)
+        wb.XnnpackPartitioner([unary.Clamp], ConfigPrecisionType.DYNAMIC_QUANT)
     assert "FP32" in str(caught.value)
 
 

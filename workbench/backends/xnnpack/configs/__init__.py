@@ -10,17 +10,19 @@ from workbench.backends.xnnpack.configs import (
     attention,
     binary,
     convolution,
+    dynamic,
     linear,
     normalization,
     pooling,
+    quantize,
     reduction,
     shape,
     softmax,
     unary,
 )
-from workbench.backends.xnnpack.configs.base import Config, ConfigPrecisionType, Context, spec_of
+from workbench.backends.xnnpack.configs.base import Config, ConfigPrecisionType, Context, config_of, spec_of
 
-__all__ = ["ALL_CONFIGS", "Config", "ConfigPrecisionType", "Context", "spec_of"]
+__all__ = ["ALL_CONFIGS", "Config", "ConfigPrecisionType", "Context", "config_of", "spec_of"]
 
 ALL_CONFIGS: tuple[Config, ...] = (
     *unary.CONFIGS,
@@ -33,4 +35,6 @@ ALL_CONFIGS: tuple[Config, ...] = (
     *softmax.CONFIGS,
     *normalization.CONFIGS,
     *attention.CONFIGS,
+    *quantize.CONFIGS,
+    *dynamic.CONFIGS,
 )

@@ -14,7 +14,7 @@ import torch
 from torch.fx import Node
 
 from workbench.backends.base import WhyNot
-from workbench.backends.xnnpack.configs.base import Config, Context, argument, is_free
+from workbench.backends.xnnpack.configs.base import Config, ConfigPrecisionType, Context, argument, is_free
 from workbench.backends.xnnpack.configs.linear import TRANSPOSE_B
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _FOLDED = 1 << 20  # bytes of a constant that the edge dialect's passes fold, wh
 class Attention(Config):
     """`scaled_dot_product_attention` without dropout, with a constant mask or none."""
 
+    precisions = frozenset({ConfigPrecisionType.FP32})
     targets = (aten.scaled_dot_product_attention.default,)
     whole = (aten.scaled_dot_product_attention.default,)
 

@@ -25,9 +25,11 @@ __all__ = [
     "ConfigPrecisionType",
     "Context",
     "argument",
+    "config_of",
     "dim_order_of",
     "is_free",
     "sizes_of",
+    "spec_of",
 ]
 
 MAX_RANK = 6
@@ -74,13 +76,20 @@ class Context:
         program: An exported program, an edge program, or a partition.
         exported: It is as `torch.export` made it: what depends on constants alone is folded later.
         dynamic_weights: Weights of linear operators may be computed at run time, and are passed in.
+        configs: Those that are asked, by operator.
     """
 
     def __init__(
-        self, program: ExportedProgram, *, exported: bool = False, dynamic_weights: bool = False
+        self,
+        program: ExportedProgram,
+        *,
+        exported: bool = False,
+        dynamic_weights: bool = False,
+        configs: Mapping[Any, Config] | None = None,
     ) -> None:
         self.exported = exported
         self.dynamic_weights = dynamic_weights
+        self.configs = {} if configs is None else configs
         self._tensors: dict[Node, Any] = {}
         self._program = program
         self._specs = input_specs(program)
@@ -139,7 +148,7 @@ class Config(ABC):
     """One kind of operator.
 
     Attributes:
-        targets: The operators, as they stand in the edge dialect.
+        targets: The operators, as they stand in the edge dialect, or the names of those that may not exist.
         whole: Operators that `ops_to_not_decompose` asks to keep for it.
         dtypes: Element types of tensors.
         precisions: Arithmetics that it knows.
@@ -148,7 +157,9 @@ class Config(ABC):
     targets: ClassVar[tuple[Any, ...]] = ()
     whole: ClassVar[tuple[Any, ...]] = ()
     dtypes: ClassVar[tuple[torch.dtype, ...]] = _FLOATS
-    precisions: ClassVar[frozenset[ConfigPrecisionType]] = frozenset({ConfigPrecisionType.FP32})
+    precisions: ClassVar[frozenset[ConfigPrecisionType]] = frozenset(
+        {ConfigPrecisionType.FP32, ConfigPrecisionType.STATIC_QUANT}
+    )
 
     def refusal(self, node: Node, context: Context) -> WhyNot | None:
         """Why the operator is left behind; None if it is taken."""
@@ -163,6 +174,11 @@ class Config(ABC):
         """Operators that must stand in the same partition: those that make its constants."""
         operands = dict.fromkeys(n for source in node.all_input_nodes for n in self._chain(source, context))
         return tuple(operands)
+
+    def takes_rows(self, node: Node, operand: Node, context: Context) -> bool:
+        """Whether an operand may be numbers that were quantized at run time, a scale for each row."""
+        del node, operand, context
+        return False
 
     @abstractmethod
     def build(self, node: Node, builder: Builder) -> None:
@@ -262,5 +278,11 @@ def dim_order_of(tensor: torch.Tensor) -> tuple[int, ...]:
 
 
 def spec_of(configs: Sequence[Config]) -> Mapping[Any, Config]:
-    """The configs by operator."""
+    """The configs by operator, or by its name."""
     return {target: config for config in configs for target in (*config.targets, *config.whole)}
+
+
+def config_of(configs: Mapping[Any, Config], node: Node) -> Config | None:
+    """The config of a node's operator."""
+    found = configs.get(node.target)
+    return configs.get(str(node.target)) if found is None else found

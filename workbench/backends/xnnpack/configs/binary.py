@@ -8,7 +8,7 @@ import torch
 from torch.fx import Node
 
 from workbench.backends.base import WhyNot
-from workbench.backends.xnnpack.configs.base import Config, Context, argument, sizes_of
+from workbench.backends.xnnpack.configs.base import Config, ConfigPrecisionType, Context, argument, sizes_of
 from workbench.backends.xnnpack.graph import Value
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Binary(Config):
 
     def build(self, node: Node, builder: Builder) -> None:
         """One call."""
-        operands = [builder.value(operand) for operand in node.args[:2]]
+        operands = [builder.operand(operand) for operand in node.args[:2]]
         builder.define(node, builder.like(self.kinds[node.target], aligned(operands, node, builder), node))
 
 
@@ -66,8 +66,9 @@ class Sum(Config):
 
     def build(self, node: Node, builder: Builder) -> None:
         """One call, or two."""
-        operands = [builder.value(operand) for operand in node.args[:2]]
         alpha = self._alpha(node)
+        read = builder.operand if alpha == 1 else builder.value
+        operands = [read(operand) for operand in node.args[:2]]
         scaled = 0 if node.target is aten.rsub.Scalar else 1
         if alpha != 1:
             value = operands[scaled]
@@ -89,6 +90,7 @@ class Sum(Config):
 class Prelu(Config):
     """`prelu` with a constant slope, one or one per channel."""
 
+    precisions = frozenset({ConfigPrecisionType.FP32})
     targets = (aten._prelu_kernel.default,)
     whole = (aten.prelu.default,)
 

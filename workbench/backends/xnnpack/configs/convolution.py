@@ -8,20 +8,24 @@ import torch
 from torch.fx import Node
 
 from workbench.backends.base import WhyNot
-from workbench.backends.xnnpack.configs.base import Config, Context, sizes_of
+from workbench.backends.xnnpack.configs.base import Config, ConfigPrecisionType, Context, sizes_of
+from workbench.backends.xnnpack.configs.constants import quantized_constant
+from workbench.backends.xnnpack.graph import Value
+from workbench.backends.xnnpack.quantization import PerChannel, PerTensor, Quantization
 
 if TYPE_CHECKING:
     from workbench.backends.xnnpack.builder import Builder
 
-__all__ = ["CONFIGS"]
+__all__ = ["CONFIGS", "FILTER_AXIS"]
 
 aten = torch.ops.aten
-_GEOMETRY = ("stride", "padding", "dilation", "output padding")
+FILTER_AXIS = {"Conv2d": 0, "DepthwiseConv2d": 3, "ConvTranspose2d": 0}  # of the output channels
 
 
 class Convolution(Config):
     """`convolution`."""
 
+    precisions = frozenset(ConfigPrecisionType)
     targets = (aten.convolution.default,)
 
     def check(self, node: Node, context: Context) -> WhyNot | None:
@@ -54,10 +58,30 @@ class Convolution(Config):
         del dilation
         return None
 
+    def takes_rows(self, node: Node, operand: Node, context: Context) -> bool:
+        """The image of a plain convolution over two dimensions with a quantized weight."""
+        weight: Any = node.args[1]
+        if node.args[0] is not operand or weight is operand or weight.meta["val"].dim() != 4:
+            return False
+        depthwise = weight.meta["val"].shape[1] == 1 and not node.args[6]
+        if depthwise or self.refusal(node, context) is not None:
+            return False
+        return _filter(node, context) is not None
+
+    @staticmethod
+    def _weight(node: Node, builder: Builder) -> Value:
+        """The weight, as integers where they are quantized in a way that the library has."""
+        found = _filter(node, builder.context)
+        if found is None:
+            return builder.constant(builder.tensor(node.args[1]))  # type: ignore[arg-type]
+        return builder.constant(*found)
+
     def build(self, node: Node, builder: Builder) -> None:
         """One call; over one dimension, the height is 1 and reshapes stand around it."""
         value = builder.value(node.args[0])
-        weight = builder.tensor(node.args[1])  # type: ignore[arg-type]
+        given = self._weight(node, builder)
+        weight = given.data
+        assert weight is not None
         bias = None if node.args[2] is None else builder.value(node.args[2])
         one_dimensional = weight.dim() == 3
         if one_dimensional:
@@ -66,15 +90,32 @@ class Convolution(Config):
         sizes, free = sizes_of(node.meta["val"])
         shape = _with_height(sizes) if one_dimensional else sizes
         kind, filter_, fields = _call(node, weight)
-        if kind == "ConvTranspose2d":
+        quantization = given.quantization
+        if isinstance(quantization, PerChannel):
+            quantization = PerChannel(quantization.scales, FILTER_AXIS[kind])
+        if kind == "ConvTranspose2d" and quantization is None:
             # The library has no transposed convolution of halves with weights in halves.
             filter_ = filter_.float()
             bias = None if bias is None else builder.constant(builder.tensor(node.args[2]).float())  # type: ignore[arg-type]
-        inputs = [value, builder.constant(filter_), bias]
+        inputs = [value, builder.constant(filter_, quantization), bias]
         result = builder.call(kind, inputs, shape, _moved(free) if one_dimensional else free, **fields)
         if one_dimensional:
             result = builder.reshape(result, sizes, free)
         builder.define(node, result)
+
+
+def _filter(node: Node, context: Context) -> tuple[torch.Tensor, Quantization] | None:
+    """The integers of a weight with a scale for the tensor or for each output channel."""
+    weight: Any = node.args[1]
+    found = quantized_constant(weight, context)
+    if found is None:
+        return None
+    quantization = found[1]
+    if isinstance(quantization, PerTensor):
+        return found if quantization.zero_point == 0 else None
+    transposed, groups = node.args[6], node.args[8]
+    fits = isinstance(quantization, PerChannel) and quantization.axis == int(bool(transposed))
+    return found if fits and not (transposed and groups != 1) else None
 
 
 def _with_height(shape: Any) -> tuple[int, ...]:

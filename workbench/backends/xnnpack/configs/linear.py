@@ -8,7 +8,9 @@ import torch
 from torch.fx import Node
 
 from workbench.backends.base import WhyNot
-from workbench.backends.xnnpack.configs.base import Config, Context, argument
+from workbench.backends.xnnpack.configs.base import Config, ConfigPrecisionType, Context, argument
+from workbench.backends.xnnpack.configs.constants import quantized_constant
+from workbench.backends.xnnpack.quantization import PerTensor, permuted
 
 if TYPE_CHECKING:
     from workbench.backends.xnnpack.builder import Builder
@@ -29,9 +31,21 @@ def _needs_constant(node: Node, what: str, operand: Any, context: Context) -> Wh
     )
 
 
+def _reads_rows(weight: Any, order: tuple[int, int], context: Context) -> bool:
+    """Whether a weight, with its outputs first in `order`, is one for rows that are quantized at run time."""
+    found = quantized_constant(weight, context) if context.is_constant(weight) else None
+    if found is None:
+        return False
+    quantization = permuted(found[1], order)
+    if isinstance(quantization, PerTensor):
+        return quantization.zero_point == 0
+    return quantization.axis == 0  # type: ignore[union-attr]
+
+
 class Linear(Config):
     """`linear`."""
 
+    precisions = frozenset(ConfigPrecisionType)
     targets = (aten.linear.default,)
     whole = (aten.linear.default,)
 
@@ -46,10 +60,17 @@ class Linear(Config):
             node, "bias", argument(node, "bias"), context
         )
 
+    def takes_rows(self, node: Node, operand: Node, context: Context) -> bool:
+        """The input, where the weight is quantized symmetrically."""
+        if node.args[0] is not operand or node.args[1] is operand or operand.meta["val"].dim() < 2:
+            return False
+        return self.refusal(node, context) is None and _reads_rows(node.args[1], (0, 1), context)
+
     def build(self, node: Node, builder: Builder) -> None:
         """One call, whatever the rank."""
         value, bias = builder.value(node.args[0]), argument(node, "bias")
-        inputs = [value, builder.value(node.args[1]), None if bias is None else builder.value(bias)]
+        weight = builder.operand(node.args[1], weight=True)
+        inputs = [value, weight, None if bias is None else builder.value(bias)]
         if value.rank == 1:
             inputs[0] = builder.reshape(value, (1, *value.shape))
             result = builder.call("FullyConnected", inputs, (1, *node.meta["val"].shape))
@@ -61,6 +82,7 @@ class Linear(Config):
 class Product(Config):
     """`mm` and `addmm` with a constant second operand."""
 
+    precisions = frozenset(ConfigPrecisionType)
     targets = (aten.mm.default, aten.addmm.default)
 
     def check(self, node: Node, context: Context) -> WhyNot | None:
@@ -78,10 +100,17 @@ class Product(Config):
             node, "bias", bias, context
         )
 
+    def takes_rows(self, node: Node, operand: Node, context: Context) -> bool:
+        """The first matrix, where the second is quantized symmetrically."""
+        bias, value, weight = self._operands(node)
+        if value is not operand or weight is operand or bias is operand:
+            return False
+        return self.refusal(node, context) is None and _reads_rows(weight, (1, 0), context)
+
     def build(self, node: Node, builder: Builder) -> None:
         """One call; a transpose before the weight falls together with the one of its meaning."""
         bias, value, weight = self._operands(node)
-        filter_ = builder.constant(builder.tensor(weight).t())
+        filter_ = builder.transpose(builder.operand(weight, weight=True), (1, 0))
         inputs = [builder.value(value), filter_, None if bias is None else builder.value(bias)]
         builder.define(node, builder.like("FullyConnected", inputs, node))
 
@@ -93,6 +122,7 @@ class Product(Config):
 class BatchProduct(Config):
     """`bmm`."""
 
+    precisions = frozenset({ConfigPrecisionType.FP32})
     targets = (aten.bmm.default,)
 
     def build(self, node: Node, builder: Builder) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch.fx import Node
 
 from workbench.backends.base import WhyNot
-from workbench.backends.xnnpack.configs.base import Config, Context, sizes_of
+from workbench.backends.xnnpack.configs.base import Config, ConfigPrecisionType, Context, sizes_of
 from workbench.backends.xnnpack.configs.reduction import mean_over
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def _reads_more(node: Node) -> WhyNot | None:
 class BatchNorm(Config):
     """Batch norm with stored statistics: one product, one sum; behind a convolution they are folded."""
 
+    precisions = frozenset({ConfigPrecisionType.FP32})
     targets = (aten._native_batch_norm_legit_no_training.default,)
     results = 1
 
@@ -61,6 +62,7 @@ class BatchNorm(Config):
 class LayerNorm(Config):
     """Layer norm, from two averages: mean, and mean of the squared differences."""
 
+    precisions = frozenset({ConfigPrecisionType.FP32})
     targets = (aten.native_layer_norm.default,)
     dtypes = (torch.float32,)  # squares of halves go beyond their range
     results = 1

@@ -9,7 +9,7 @@ import torch
 from torch.fx import Node
 
 from workbench.backends.base import WhyNot
-from workbench.backends.xnnpack.configs.base import Config, Context, argument, sizes_of
+from workbench.backends.xnnpack.configs.base import Config, ConfigPrecisionType, Context, argument, sizes_of
 
 if TYPE_CHECKING:
     from workbench.backends.xnnpack.builder import Builder
@@ -85,6 +85,7 @@ class MaxPool(Config):
 class AvgPool(Config):
     """`avg_pool2d`."""
 
+    precisions = frozenset({ConfigPrecisionType.FP32})
     targets = (aten.avg_pool2d.default,)
 
     def check(self, node: Node, context: Context) -> WhyNot | None:
@@ -160,6 +161,7 @@ class MaxOverAxis(Config):
 class Resize(Config):
     """`upsample_bilinear2d` to a size that is known."""
 
+    precisions = frozenset({ConfigPrecisionType.FP32})
     targets = (aten.upsample_bilinear2d.vec,)
     whole = (aten.upsample_bilinear2d.vec,)
     dtypes = (torch.float32, torch.float16)

@@ -9,6 +9,7 @@ from torch.fx import Node
 
 from workbench.backends.base import WhyNot
 from workbench.backends.xnnpack.configs.base import Config, Context, argument, is_free, sizes_of
+from workbench.backends.xnnpack.configs.dynamic import reshaped_rows
 from workbench.backends.xnnpack.graph import Value
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ class View(Config):
 
     def build(self, node: Node, builder: Builder) -> None:
         """One reshape."""
-        builder.define(node, builder.reshape(builder.value(node.args[0]), *sizes_of(node.meta["val"])))
+        value, sizes = builder.value(node.args[0]), sizes_of(node.meta["val"])
+        rows = reshaped_rows(value, *sizes, builder)
+        builder.define(node, builder.reshape(value, *sizes) if rows is None else rows)
 
 
 class Expand(Config):
@@ -193,7 +196,8 @@ class Concatenate(Config):
     def build(self, node: Node, builder: Builder) -> None:
         """Calls of two to five inputs each."""
         listed: Any = node.args[0]
-        values = [builder.value(item) for item in listed]
+        read = builder.operand if len(listed) <= _MOST_INPUTS else builder.value
+        values = [read(item) for item in listed]
         axis = int(argument(node, "dim", 0)) % values[0].rank
         while len(values) > 1:
             groups = [values[i : i + _MOST_INPUTS] for i in range(0, len(values), _MOST_INPUTS)]

@@ -8,7 +8,7 @@ import torch
 from torch.fx import Node
 
 from workbench.backends.base import WhyNot
-from workbench.backends.xnnpack.configs.base import Config, Context
+from workbench.backends.xnnpack.configs.base import Config, ConfigPrecisionType, Context
 
 if TYPE_CHECKING:
     from workbench.backends.xnnpack.builder import Builder
@@ -19,6 +19,7 @@ __all__ = ["CONFIGS"]
 class Softmax(Config):
     """`softmax`."""
 
+    precisions = frozenset({ConfigPrecisionType.FP32})
     targets = (torch.ops.aten._softmax.default,)
 
     def check(self, node: Node, context: Context) -> WhyNot | None:

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from workbench.backends.xnnpack.graph import Graph
 from workbench.backends.xnnpack.passes import (
     clamps,
+    dequantize_late,
     duplicates,
+    float_constants,
+    integers,
     layout,
     outputs,
     pads,
@@ -24,6 +27,10 @@ PASSES: tuple[tuple[str, Callable[[Graph], int]], ...] = (
     ("scales", scales.run),
     ("pads", pads.run),
     ("clamps", clamps.run),
+    ("dequantize_late", dequantize_late.run),
+    ("integers", integers.run),
+    ("dequantize_late", dequantize_late.run),
+    ("float_constants", float_constants.run),
     ("layout", layout.run),
     ("transposes", transposes.run),
     ("reshapes", reshapes.run),

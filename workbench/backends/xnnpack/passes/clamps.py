@@ -20,6 +20,8 @@ def run(graph: Graph) -> int:
         producer = value.producer
         if producer is None or not KINDS[producer.kind].clamps:
             continue
+        if value.quantization != call.output.quantization:
+            continue  # It converts between integers, too.
         if len(readers[value]) > 1 or value in results or call.bounds is None:
             continue
         producer.clamp(call.bounds)

@@ -18,7 +18,16 @@ def run(graph: Graph) -> int:
     for call in graph.calls:
         call.inputs = [None if value is None else now.get(value, value) for value in call.inputs]
         fields = tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in sorted(call.fields.items()))
-        key = (call.kind, tuple(map(id, call.inputs)), fields, call.bounds, call.output.shape)
+        result = call.output
+        key = (
+            call.kind,
+            tuple(map(id, call.inputs)),
+            fields,
+            call.bounds,
+            result.shape,
+            result.dtype,
+            result.quantization,
+        )
         # What the delegate gives out keeps a call of its own.
         if key in first and call.output not in results:
             known = first[key].producer

@@ -4,7 +4,7 @@ Convolutions, poolings and resizes read and write NHWC. Matrix products, reshape
 PyTorch's order. Everything else works in either, and the choice is a cut: each call that may choose is a
 vertex, calls that may not are the source (PyTorch's order) or the sink (NHWC), and a value that some call
 needs in the other order than it was computed in costs one transpose, however many calls need it. The cheapest
-cut has the fewest transposes, and of those with as few the one that moves the fewest elements.
+cut has the fewest transposes, and of those with as few the one that moves the fewest bytes.
 
 A transpose of the model between the two orders costs nothing where both its sides agree with it.
 """
@@ -17,12 +17,14 @@ from workbench.backends.xnnpack.graph import Call, Graph, Value
 from workbench.backends.xnnpack.kinds import KINDS, Layout
 from workbench.backends.xnnpack.mincut import Network
 from workbench.backends.xnnpack.passes.transposes import is_trivial
+from workbench.backends.xnnpack.quantization import PerRow
 
 __all__ = ["TO_NCHW", "TO_NHWC", "run"]
 
 TO_NHWC = [0, 2, 3, 1]
 TO_NCHW = [0, 3, 1, 2]
 _TRANSPOSE = "StaticTranspose"
+_IMAGE = 3  # dimensions of an image
 
 
 def run(graph: Graph) -> int:
@@ -40,6 +42,9 @@ def _order(call: Call) -> list[int]:
 def _may_choose(call: Call) -> bool:
     if KINDS[call.kind].layout is not Layout.ANY or call.output.rank != 4:
         return False
+    rows = call.output.quantization
+    if isinstance(rows, PerRow) and rows.dims < _IMAGE:
+        return False  # The last dimension has to stay the last one.
     return all(value.rank == 4 or value.data is not None or value.numel == 1 for value in call.given)
 
 
@@ -50,11 +55,14 @@ def _choose(graph: Graph) -> set[Call]:
     # Where each call stands as a reader, and as the writer of its result.
     reads: dict[Call, int] = {}
     writes: dict[Call, int] = {}
-    unit = 1 + sum(call.output.numel for call in graph.calls) + sum(v.numel for v in graph.inputs)
+    unit = 1 + sum(_bytes(call.output) for call in graph.calls) + sum(map(_bytes, graph.inputs))
     for call in graph.calls:
         reads[call] = writes[call] = network.SOURCE
         if KINDS[call.kind].layout is Layout.CHANNELS_LAST:
             reads[call] = writes[call] = network.SINK
+        elif isinstance(call.output.quantization, PerRow) and call.output.quantization.dims == _IMAGE:
+            # What a convolution reads; the library does not transpose such integers.
+            reads[call] = writes[call] = vertices[call] = network.SINK
         elif _may_choose(call):
             reads[call] = writes[call] = vertices[call] = network.vertex()
         elif _order(call) == TO_NCHW:
@@ -79,7 +87,11 @@ def _choose(graph: Graph) -> set[Call]:
 
 def _cost(value: Value, unit: int) -> int:
     """One transpose; next to nothing where it only moves sizes of 1."""
-    return 1 if is_trivial(value, TO_NHWC) else unit + value.numel
+    return 1 if is_trivial(value, TO_NHWC) else unit + _bytes(value)
+
+
+def _bytes(value: Value) -> int:
+    return value.numel * value.dtype.itemsize
 
 
 def _connect(network: Network, writer: int, asking: Iterable[int], cost: int) -> None:
@@ -162,5 +174,6 @@ class _Rewriter:
             return value
         if (value, True) not in self._held:
             spread = value.data.reshape([1] * (4 - value.rank) + list(value.shape)).permute(*TO_NHWC)
-            self._held[value, True] = Value(spread.shape, value.dtype, spread)
+            made = Value(spread.shape, value.dtype, spread, quantization=value.quantization)
+            self._held[value, True] = made
         return self._held[value, True]

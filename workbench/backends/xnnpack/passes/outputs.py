@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.backends.xnnpack.graph import Graph, Value
+from workbench.backends.xnnpack.graph import Graph
 
 __all__ = ["run"]
 
@@ -13,7 +13,7 @@ def run(graph: Graph) -> int:
     count = 0
     for index, value in enumerate(graph.outputs):
         if value in seen or value.data is not None:
-            copy = Value(value.shape, value.dtype, free=value.free)
+            copy = value.like()
             origins = value.producer.origins if value.producer is not None else ()
             graph.outputs[index] = graph.add("Copy", [value], copy, origins)
             count += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from workbench.backends.xnnpack.graph import Call, Graph, Value
 from workbench.backends.xnnpack.kinds import KINDS, Layout
+from workbench.backends.xnnpack.quantization import PerRow
 
 __all__ = ["run"]
 
@@ -52,7 +53,7 @@ def _sink(graph: Graph) -> None:
         first = next(value for value in inputs if value is not None and value.data is None)
         old = call.output
         call.inputs = inputs
-        call.output = Value(shape, old.dtype, free=first.free, producer=call)
+        call.output = Value(shape, old.dtype, None, first.free, call, old.quantization)
         moved = Call(
             _RESHAPE,
             [call.output],
@@ -68,6 +69,8 @@ def _sink(graph: Graph) -> None:
 
 def _elementwise(call: Call) -> bool:
     kind = KINDS[call.kind]
+    if isinstance(call.output.quantization, PerRow):
+        return False  # What a row is depends on the shape.
     return kind.layout is Layout.ANY and not kind.axes and not kind.by_axis and call.kind != "Copy"
 
 
@@ -88,7 +91,7 @@ def _with_axis(value: Value, axis: int) -> Value:
         return value
     place = value.rank - (3 - axis)
     data = value.data.unsqueeze(place)
-    return Value(data.shape, value.dtype, data)
+    return Value(data.shape, value.dtype, data, quantization=value.quantization)
 
 
 def _merge(graph: Graph) -> None:

@@ -53,6 +53,8 @@ def _operands(call: Call) -> tuple[Value, torch.Tensor] | None:
     if call.kind not in ("Multiply", "Divide", "Add", "Subtract") or call.bounds is not None:
         return None
     first, second = call.given
+    if first.quantization is not None or second.quantization is not None:
+        return None
     if second.data is not None and first.data is None:
         value, constant = first, second.data
     elif first.data is not None and second.data is None and call.kind in ("Multiply", "Add"):
@@ -72,7 +74,8 @@ def _layer_above(
             return None
         if producer.kind in _LAYERS:
             constant = all(item.data is not None for item in producer.given[1:])
-            return producer if constant and producer.bounds is None else None
+            quantized = any(item.quantization is not None for item in producer.given)
+            return producer if constant and not quantized and producer.bounds is None else None
         if producer.kind not in _MOVES or factor.numel() != 1 or reader.kind in ("Add", "Subtract"):
             return None
         (value,) = producer.given

@@ -1,0 +1,115 @@
+"""What only moves elements moves integers: dequantization goes behind it, and meets quantization there.
+
+`dequantize -> reshape` gives the same as `reshape -> dequantize` and moves four times as many bytes. Where a
+dequantization meets a quantization, nothing is left of both if they agree, and else one conversion from
+integers to integers.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from workbench.backends.xnnpack.graph import Call, Graph, Value
+from workbench.backends.xnnpack.quantization import PerTensor
+
+__all__ = ["integers_of", "is_quantization", "run"]
+
+_MOVES = frozenset(
+    {
+        "Concatenate2",
+        "Concatenate3",
+        "Concatenate4",
+        "Concatenate5",
+        "MaxPooling2d",
+        "StaticConstantPad",
+        "StaticReshape",
+        "StaticSlice",
+        "StaticTranspose",
+    }
+)
+_LEAST, _MOST = 2.0**-8, 2.0**7  # of the ratio of two scales, between which the library converts
+
+
+def integers_of(value: Value) -> Value | None:
+    """The integers that a conversion made numbers of; None for other values."""
+    call = value.producer
+    if call is None or call.kind != "Convert" or value.quantization is not None:
+        return None
+    (source,) = call.given
+    return source if source.quantization is not None else None
+
+
+def is_quantization(call: Call | None) -> bool:
+    """Whether a call makes integers of numbers, with a scale that is known."""
+    if call is None or call.kind != "Convert" or not isinstance(call.output.quantization, PerTensor):
+        return False
+    return call.given[0].quantization is None
+
+
+def run(graph: Graph) -> int:
+    """Move, then merge, in one walk; gives how many conversions moved or went."""
+    readers = graph.readers()
+    results = set(graph.outputs)
+    count = 0
+    calls: list[Call] = []
+    for call in graph.calls:
+        calls.append(call)
+        moved = _moved(call)
+        if moved is not None:
+            calls.append(moved)
+            count += 1
+        elif is_quantization(call):
+            merged = _merge(graph, call, readers, results)
+            if merged and call.output not in results and call.kind == "Copy":
+                graph.replace(call.output, call.given[0], readers)
+            count += merged
+    graph.calls = calls
+    graph.remove_unread()
+    return count
+
+
+def _moved(call: Call) -> Call | None:
+    """Let a call work on integers; gives the conversion behind it."""
+    if call.kind not in _MOVES or call.output.quantization is not None:
+        return None
+    sources = [integers_of(value) for value in call.given]
+    first = sources[0]
+    if first is None or not isinstance(first.quantization, PerTensor):
+        return None
+    if any(item is None or item.quantization != first.quantization for item in sources):
+        return None
+    if call.kind == "StaticConstantPad" and not _exact(call.fields["padding_value"], first.quantization):
+        return None
+    numbers = call.output
+    for value in call.given:
+        assert value.producer is not None
+        call.absorb(value.producer)
+    call.inputs = list(sources)
+    call.output = Value(numbers.shape, torch.int8, None, numbers.free, call, first.quantization)
+    return Call("Convert", [call.output], numbers, origins=call.origins)
+
+
+def _exact(number: float, quantization: PerTensor) -> bool:
+    """Whether a number is one that integers can stand for."""
+    integer = number / quantization.scale + quantization.zero_point
+    return integer == round(integer) and -128 <= integer <= 127
+
+
+def _merge(graph: Graph, call: Call, readers: dict[Value, list[Call]], results: set[Value]) -> int:
+    """Let a quantization read integers instead of the numbers that were made of them."""
+    del graph, results
+    source = integers_of(call.given[0])
+    wanted = call.output.quantization
+    if source is None or not isinstance(source.quantization, PerTensor) or not isinstance(wanted, PerTensor):
+        return 0
+    if source.quantization != wanted and not _LEAST <= source.quantization.scale / wanted.scale <= _MOST:
+        return 0
+    before = call.given[0].producer
+    assert before is not None
+    call.absorb(before)
+    readers[call.given[0]].remove(call)
+    readers.setdefault(source, []).append(call)
+    call.inputs = [source]
+    if source.quantization == wanted:
+        call.kind = "Copy"
+    return 1
