@@ -117,12 +117,14 @@ def gradients(
     for item in data:
         inputs, target = item if loss is not None else (item, None)
         try:
-            outputs = flat.module()(*pytree.tree_leaves(inputs_of(inputs)))
+            with torch.enable_grad():
+                outputs = flat.module()(*pytree.tree_leaves(inputs_of(inputs)))
         except Exception as error:
             raise RecipeError(
                 "an item of the pruning data does not fit the program", stage="prune", found=str(error)
             ) from error
-        value = _probe(outputs, generator) if loss is None else loss(_single(outputs), target)
+        with torch.enable_grad():
+            value = _probe(outputs, generator) if loss is None else loss(_single(outputs), target)
         grads = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
         for (name, leaf), grad in zip(leaves.items(), grads, strict=True):
             found[name].append(torch.zeros_like(leaf) if grad is None else (leaf * grad).detach())

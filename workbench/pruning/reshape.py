@@ -4,11 +4,12 @@ The dimensions of both sides are matched in groups of equal products. A group of
 group of one and several, the long dimension has an index for each combination of the others; combinations
 can be removed along one of the short dimensions only, all others staying: channels before a flattened image,
 heads before their features. The outermost is tried first; where something else needs all of it (a selection
-of query, key or value), the next.
+of query, key or value), the next. Several and several (a batch of heads) meet in a shape that splits both.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from workbench.pruning.rules import Graph
 
-__all__ = ["groups", "reshape"]
+__all__ = ["groups", "refinement", "reshape"]
 
 
 def reshape(graph: Graph, node: Node) -> None:
@@ -42,9 +43,42 @@ def reshape(graph: Graph, node: Node) -> None:
         elif len(right) == 1:
             _mixed(graph, node, number, y[right[0]], x, left)
         else:
-            for axes, dims in ((x, left), (y, right)):
-                if dims:
-                    graph.fix(node, "a reshape mixes it with others", axes, *dims)
+            _refined(graph, node, number, (x, left), (y, right))
+
+
+def _refined(
+    graph: Graph, node: Node, number: int, before: tuple[Axes, list[int]], after: tuple[Axes, list[int]]
+) -> None:
+    """Tie several dimensions with several others, through the coarsest shape that splits both."""
+    factors = refinement(*([len(axes[dim]) for dim in dims] for axes, dims in (before, after)))
+    if factors is None:
+        for axes, dims in (before, after):
+            graph.fix(node, "a reshape mixes it with others", axes, *dims)
+        return
+    between = graph.elements.new(factors)
+    for side, (axes, dims) in enumerate((before, after)):
+        place = 0
+        for dim in dims:
+            first, product = place, 1
+            while product < len(axes[dim]):
+                product *= factors[place]
+                place += 1
+            parts = list(range(first, place))
+            if len(parts) == 1:
+                graph.elements.tie(axes[dim], between[first])
+            else:
+                _mixed(graph, node, 1000 * (number + 1) + 100 * side + dim, axes[dim], between, parts)
+
+
+def refinement(before: list[int], after: list[int]) -> list[int] | None:
+    """The coarsest factors of which both shapes are products, in order; None where there are none."""
+    ends = sorted({*itertools.accumulate(before, int.__mul__), *itertools.accumulate(after, int.__mul__)})
+    factors = []
+    for start, end in itertools.pairwise([1, *ends]):
+        if start == 0 or end % start:
+            return None
+        factors.append(end // start)
+    return factors
 
 
 def _mixed(graph: Graph, node: Node, number: int, merged: Ids, axes: Axes, dims: list[int]) -> None:
