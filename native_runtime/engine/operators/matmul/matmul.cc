@@ -1,23 +1,20 @@
 // Matrix products. A constant right-hand side is packed while preparing; another one is packed in each run, some
-// columns at a time, so that what is packed is multiplied while it is near.
+// columns at a time, so that what is packed is multiplied while it is near. Quantized values have methods of their own
+// (quantized_matmul/).
+#include "engine/operators/quantized_matmul/matmul.h"
+
 #include <algorithm>
 #include <iterator>
 #include <new>
 
 #include "engine/operators/matmul/constants.h"
 #include "engine/operators/matmul/product.h"
+#include "engine/operators/matmul/sizes.h"
 
 namespace wb::engine::WB_ISA::dense {
 namespace {
 
 constexpr std::int64_t kGroupBytes = 512 * 1024;  // of a right-hand side that is packed in a run
-
-// Sizes of a product, seen as `batch` products of m x k and k x n.
-struct Sizes {
-  std::int64_t m = 0, n = 0, k = 0;
-  std::int64_t batch = 1;
-  bool one_b = false;  // the same right-hand side in all; then batch is 1 and m counts all rows
-};
 
 struct State {
   const float* a = nullptr;  // constants, as float
@@ -28,29 +25,6 @@ struct State {
   std::int64_t group = 1;  // panels of a variable right-hand side that are packed at a time
   std::int64_t thread_scratch = 0;
 };
-
-std::int64_t leading(const Shape& shape) {
-  std::int64_t count = 1;
-  for (int d = 0; d + 2 < shape.rank; ++d) count *= shape.sizes[d];
-  return count;
-}
-
-Sizes sizes_of(const Node& node, const Operands& operands) {
-  const Shape& a = operands.inputs[0].shape;
-  const Shape& b = operands.inputs[1].shape;
-  Sizes s;
-  s.m = a.sizes[a.rank - 2];
-  s.k = a.sizes[a.rank - 1];
-  s.n = b.sizes[b.rank - (node.attributes.transpose_b ? 2 : 1)];
-  s.batch = leading(operands.outputs[0].shape);
-  // One matrix for all rows of a, in their order.
-  if (leading(b) == 1 && leading(a) == s.batch) {
-    s.one_b = true;
-    s.m *= s.batch;
-    s.batch = 1;
-  }
-  return s;
-}
 
 MatrixSource source_of(const Sizes& s, bool transposed, const TensorView& b) {
   MatrixSource source;
@@ -63,6 +37,7 @@ MatrixSource source_of(const Sizes& s, bool transposed, const TensorView& b) {
 }
 
 Error matmul_prepare(PrepareContext& context) {
+  if (quantized::is_quantized(context.operands)) return quantized::matmul_prepare(context);
   void* memory = context.setup.allocate(sizeof(State));
   if (memory == nullptr) return context.setup.fail(Error::MemoryAllocationFailed, "no memory for a state");
   auto* state = new (memory) State;
@@ -82,6 +57,7 @@ Error matmul_prepare(PrepareContext& context) {
 }
 
 Error matmul_shape(ShapeContext& context) {
+  if (quantized::is_quantized(context.operands)) return quantized::matmul_shape(context);
   auto* state = static_cast<State*>(context.state);
   const Sizes s = sizes_of(context.node, context.operands);
   state->sizes = s;
@@ -99,22 +75,6 @@ Error matmul_shape(ShapeContext& context) {
   }
   context.scratch = static_cast<std::size_t>(context.threads * state->thread_scratch) * sizeof(float);
   return Error::Ok;
-}
-
-// Where the matrices of the i-th product of a batch stand.
-std::int64_t batch_index(const Shape& shape, const Shape& out, std::int64_t index) {
-  std::int64_t result = 0;
-  std::int64_t step = 1;
-  const int shift = out.rank - shape.rank;
-  for (int d = out.rank - 3; d >= 0; --d) {
-    const std::int64_t at = index % out.sizes[d];
-    index /= out.sizes[d];
-    if (d < shift) continue;
-    const std::int64_t size = shape.sizes[d - shift];
-    if (size != 1) result += at * step;
-    step *= size;
-  }
-  return result;
 }
 
 struct Run {
@@ -173,6 +133,10 @@ struct Run {
 };
 
 void matmul_run(const RunContext& context) {
+  if (quantized::is_quantized(context.operands)) {
+    quantized::matmul_run(context);
+    return;
+  }
   const State& state = *static_cast<const State*>(context.state);
   const Sizes& s = state.sizes;
   if (s.m == 0 || s.n == 0 || s.batch == 0) return;
@@ -208,5 +172,5 @@ void matmul_run(const RunContext& context) {
 }  // namespace
 }  // namespace wb::engine::WB_ISA::dense
 
-WB_ENGINE_OPERATORS(matmul_matmul,
-                    {Op::MatMul, dense::matmul_prepare, dense::matmul_shape, dense::matmul_run, epilogue_fuses})
+WB_ENGINE_OPERATORS(matmul_matmul, {Op::MatMul, dense::matmul_prepare, dense::matmul_shape, dense::matmul_run,
+                                    epilogue_fuses, quantized::matmul_quantized})
