@@ -45,7 +45,14 @@ if TYPE_CHECKING:
     from workbench.pruning import StructuredPruner as StructuredPruner
     from workbench.recipe import EdgeOptions as EdgeOptions
     from workbench.recipe import Edit as Edit
+    from workbench.quantization import LayerEdit as LayerEdit
+    from workbench.quantization import QuantizationConfig as QuantizationConfig
+    from workbench.quantization import XNNPACKQuantizer as XNNPACKQuantizer
+    from workbench.quantization import (
+        get_symmetric_quantization_config as get_symmetric_quantization_config,
+    )
     from workbench.recipe import MemoryOptions as MemoryOptions
+    from workbench.recipe import QuantizationOptions as QuantizationOptions
     from workbench.recipe import Recipe as Recipe
     from workbench.run import Run as Run
     from workbench.selection import Selection as Selection
@@ -68,6 +75,7 @@ _HOME = {
     "ExecutorchProgramManager": "managers",
     "Inspector": "inspector",
     "Lowering": "lowering",
+    "LayerEdit": "quantization",
     "LoweredBackendModule": "backends",
     "MemoryOptions": "recipe",
     "OpenedProgram": "opened",
@@ -77,13 +85,17 @@ _HOME = {
     "PruningReport": "pruning",
     "MagnitudePruner": "pruning",
     "StructuredPruner": "pruning",
+    "QuantizationConfig": "quantization",
+    "QuantizationOptions": "recipe",
     "Recipe": "recipe",
     "Run": "run",
     "Selection": "selection",
     "WorkbenchError": "errors",
+    "XNNPACKQuantizer": "quantization",
     "XnnpackPartitioner": "backends.xnnpack",
     "compare": "compare",
     "export": "export",
+    "get_symmetric_quantization_config": "quantization",
     "lower": "lowering",
     "open": "opened",
     "to_backend": "backends",

@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "CalibrationError",
+    "CalibrationWarning",
     "DisplayError",
     "EmitError",
     "ExecutionError",
@@ -18,6 +20,7 @@ __all__ = [
     "MemoryPlanError",
     "MissingKernelError",
     "PartitionError",
+    "QuantizationError",
     "RecipeError",
     "SelectionError",
     "SerializationError",
@@ -103,6 +106,18 @@ class LoweringError(WorkbenchError):
 
 class MissingKernelError(LoweringError):
     """An operator that is left in the program has no kernel in the target runtime."""
+
+
+class QuantizationError(LoweringError):
+    """A program can't be quantized as it was asked for."""
+
+
+class CalibrationError(QuantizationError):
+    """Calibration data, or a value that it led to, gives no usable range."""
+
+
+class CalibrationWarning(UserWarning):
+    """Calibration data gave a range that is safe, but probably not what was meant."""
 
 
 class PartitionError(WorkbenchError):

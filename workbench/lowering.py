@@ -17,13 +17,25 @@ from torch.utils._pytree import tree_leaves
 
 from workbench import display, pipeline, provenance
 from workbench.emit import ir
-from workbench.errors import ExecutionError, RecipeError
+from workbench.errors import ExecutionError, QuantizationError, RecipeError
 from workbench.inspector import Symbols, Trace
 from workbench.recipe import Recipe
 from workbench.run import Run, Runnable, new_trace
 from workbench.selection import Selection
 from workbench.serialize.etrecord import generate_etrecord
-from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Pruned, Stage
+from workbench.stages import (
+    Calibrated,
+    Edge,
+    Exported,
+    Lowered,
+    Partitioned,
+    Planned,
+    Prepared,
+    Program,
+    Pruned,
+    Quantized,
+    Stage,
+)
 
 S = TypeVar("S", bound=Stage)
 _LOG = logging.getLogger(__name__)
@@ -141,6 +153,30 @@ class Lowering(Runnable):
         if "prune" not in self._result.stages:
             raise RecipeError("nothing was pruned", hint="wb.Recipe(pruning=wb.StructuredPruner(0.3))")
         return self._stage("prune", Pruned)
+
+    @property
+    def prepared(self) -> Prepared:
+        """What shall be quantized, and how; raises `QuantizationError` where there is no quantizer."""
+        return self._quantization("prepare", Prepared)
+
+    @property
+    def calibrated(self) -> Calibrated:
+        """What observers saw of the values; raises as `prepared`."""
+        return self._quantization("calibrate", Calibrated)
+
+    @property
+    def quantized(self) -> Quantized:
+        """The program with quantize and dequantize operators; raises as `prepared`."""
+        return self._quantization("quantize", Quantized)
+
+    def _quantization(self, step: str, kind: type[S]) -> S:
+        if step not in self._result.stages:
+            raise QuantizationError(
+                "this lowering is not quantized",
+                stage=step,
+                hint="give the recipe a quantizer: wb.Recipe(quantizer=wb.XNNPACKQuantizer()...)",
+            )
+        return self._stage(step, kind)
 
     @property
     def edge(self) -> Edge:

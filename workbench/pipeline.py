@@ -38,9 +38,21 @@ from workbench.passes.to_edge import to_edge_program
 from workbench.pruning import Pruner
 from workbench.recipe import Edit, Recipe
 from workbench.serialize import write_program
-from workbench.stages import Edge, Exported, Lowered, Partitioned, Planned, Program, Pruned, Stage
+from workbench.stages import (
+    Calibrated,
+    Edge,
+    Exported,
+    Lowered,
+    Partitioned,
+    Planned,
+    Prepared,
+    Program,
+    Pruned,
+    Quantized,
+    Stage,
+)
 
-__all__ = ["STEPS", "Result", "Step", "capture", "partition_editors", "partitioners_of", "run"]
+__all__ = ["STEPS", "Result", "Step", "capture", "partition_editors", "partitioners_of", "run", "steps_of"]
 
 
 @dataclass(frozen=True)
@@ -133,17 +145,15 @@ def run(
     Raises:
         WorkbenchError: A step failed; the kind tells which sort, the field `stage` where.
     """
-    _check(recipe)
+    steps = steps_of(recipe)
     stages: dict[str, Stage] = {"export": exported}
     depends: dict[str, Any] = {}
     seconds: dict[str, float] = {}
     last: Stage = exported
     previous = "export"
-    with _shown(progress, len(STEPS)) as announce, uncollected():
-        for step in STEPS:
+    with _shown(progress, len(steps)) as announce, uncollected():
+        for step in steps:
             announce(step.doing)
-            if not step.wanted(recipe):
-                continue
             # A step that was skipped before is another input, even where the names agree.
             depends[step.name] = (previous, step.depends(last, recipe))
             known = _kept(step, previous, last, depends[step.name], before)
@@ -181,15 +191,6 @@ def _ran(step: Step, stage: Stage, recipe: Recipe) -> Stage:
     except WorkbenchError as error:
         error.stage = error.stage or step.name
         raise
-
-
-def _check(recipe: Recipe) -> None:
-    if recipe.quantizer is not None:
-        raise RecipeError(
-            "this version does not quantize",
-            found=f"quantizer={recipe.quantizer.target}",
-            hint="quantize the exported program with torchao and lower the result",
-        )
 
 
 # ---- the steps ---------------------------------------------------------------------------------------------
@@ -241,7 +242,29 @@ def _prune(stage: Exported, recipe: Recipe) -> Pruned:
     return Pruned(programs, copy=copy_program, reports={name: tuple(made) for name, made in reports.items()})
 
 
-def _edge(stage: Exported, recipe: Recipe) -> Edge:
+def _prepare(stage: Exported, recipe: Recipe) -> Stage:
+    from workbench.quantization.steps import prepared  # it needs torchao
+
+    return prepared(stage, recipe)
+
+
+def _calibrate(stage: Prepared, recipe: Recipe) -> Stage:
+    from workbench.quantization.steps import calibrated
+
+    return calibrated(stage, recipe)
+
+
+def _quantize(stage: Calibrated, recipe: Recipe) -> Stage:
+    from workbench.quantization.steps import quantized
+
+    return quantized(stage, recipe)
+
+
+def _quantizes(recipe: Recipe) -> bool:
+    return recipe.quantizer is not None
+
+
+def _edge(stage: Exported | Quantized, recipe: Recipe) -> Edge:
     partitioners = partitioners_of(recipe)
     config = _edge_config(recipe)
     passes = [component.make() for component in recipe.passes]
@@ -264,7 +287,7 @@ def _edge(stage: Exported, recipe: Recipe) -> Edge:
     return Edge(programs, copy=copy_program, kept=frozenset(kept))
 
 
-def _edge_depends(stage: Exported, recipe: Recipe) -> Any:
+def _edge_depends(stage: Exported | Quantized, recipe: Recipe) -> Any:
     partitioners = partitioners_of(recipe)
     kept = [preserved_operators(program, partitioners) for program in stage._programs.values()]
     return recipe.part("edge"), kept
@@ -310,9 +333,9 @@ def _decided(stage: Edge, recipe: Recipe) -> dict[str, PartitionResult]:
 def _partition(stage: Edge, recipe: Recipe) -> Partitioned:
     """The stage holds the tags of all partitioners, as edited."""
     results = _decided(stage, recipe)
-    if recipe.edits:
+    if edits := recipe.edits_of("partition"):
         editors = partition_editors(stage, recipe)
-        for edit in recipe.edits:
+        for edit in edits:
             _edit(edit, editors)
         results = {name: editor.result for name, editor in editors.items()}
     return Partitioned(
@@ -354,7 +377,7 @@ def _lower(stage: Partitioned, recipe: Recipe) -> Lowered:
     if tagged:
         programs.update(lower_partitions(tagged))
     config = _edge_config(recipe)
-    if recipe.edits:
+    if recipe.edits_of("partition"):
         # A hand may take out of a partition what was kept whole for it.
         programs = {name: _decompose_left(program, stage.kept, config) for name, program in programs.items()}
     EdgeProgramManager(programs, compile_config=config, preserved=stage.kept, stage="lowered")  # verifies
@@ -401,12 +424,20 @@ def _by_name(name: str) -> Callable[[Any, Recipe], Any]:
 
 STEPS: tuple[Step, ...] = (
     Step("prune", "pruning", _prune, _by_name("prune"), lambda recipe: bool(recipe.pruning)),
+    Step("prepare", "planning the quantization", _prepare, _by_name("prepare"), _quantizes),
+    Step("calibrate", "calibrating", _calibrate, _by_name("calibrate"), _quantizes),
+    Step("quantize", "quantizing", _quantize, _by_name("quantize"), _quantizes),
     Step("edge", "to the edge dialect", _edge, _edge_depends),
     Step("partition", "partitioning", _partition, _by_name("partition")),
     Step("lower", "lowering to backends", _lower, lambda _, recipe: (recipe.edge, recipe.partitioner)),
     Step("plan", "planning memory", _plan, _by_name("plan")),
     Step("program", "writing the program", _program, _by_name("program")),
 )
+
+
+def steps_of(recipe: Recipe) -> tuple[Step, ...]:
+    """The steps that a recipe asks for, in order."""
+    return tuple(step for step in STEPS if step.wanted(recipe))
 
 
 @contextmanager

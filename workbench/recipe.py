@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from workbench.component import Component, canonical, check_fields, check_json, component_from, components
 from workbench.errors import RecipeError
 
-__all__ = ["Component", "EdgeOptions", "Edit", "MemoryOptions", "Recipe"]
+__all__ = ["Component", "EdgeOptions", "Edit", "MemoryOptions", "QuantizationOptions", "Recipe"]
 
 VERSION = 1
 
@@ -83,16 +83,40 @@ class MemoryOptions:
 
 
 @dataclass(frozen=True)
+class QuantizationOptions:
+    """What is done to the program beside quantizing it; each keeps the function of the program in floats.
+
+    Attributes:
+        equalize: Even out the ranges of channels between two layers (cross-layer equalization).
+        smooth: Move this share of the range of activations into the weights of the linear layers that read
+            them (SmoothQuant), from 0 (nothing) to 1.
+        correct_bias: Take the mean error of each layer out of its bias.
+    """
+
+    equalize: bool = False
+    smooth: float = 0.0
+    correct_bias: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "smooth", float(self.smooth))
+        if not 0 <= self.smooth <= 1:
+            raise RecipeError(
+                "the share to smooth is out of range", expected="0 to 1", found=str(self.smooth)
+            )
+
+
+@dataclass(frozen=True)
 class Edit:
     """One change made by hand to what a step decided; replayed in order, never lost in silence.
 
     Attributes:
-        step: The step whose result is edited; so far `"partition"`.
-        data: The edit as JSON data, as the step understands it (`workbench.backends.edits.PartitionEdit`).
+        step: The step whose result is edited: `"partition"` or `"prepare"` (quantization).
+        data: The edit as JSON data, as the step understands it (`workbench.backends.edits.PartitionEdit`,
+            `workbench.quantization.LayerEdit`).
         method: The method that is edited.
     """
 
-    STEPS: ClassVar[tuple[str, ...]] = ("partition",)
+    STEPS: ClassVar[tuple[str, ...]] = ("partition", "prepare")
 
     step: str
     data: Mapping[str, Any]
@@ -130,8 +154,10 @@ class Recipe:
         memory: See `MemoryOptions`.
         pruning: Pruners (`workbench.pruning`), in order, before everything else that the pipeline does.
         edits: See `Edit`.
-        quantizer: A PT2E quantizer. Part of the format; this version refuses to lower with it.
-        calibration: Where calibration inputs come from (a function that returns them). As `quantizer`.
+        quantizer: A PT2E quantizer (`XNNPACKQuantizer`, or anybody's). Without one nothing is quantized.
+        calibration: Calibration inputs: an iterable of tensors, of tuples of positional or of dictionaries of
+            keyword inputs; a function that returns one; or one by method name. By default the example inputs.
+        quantization: See `QuantizationOptions`.
     """
 
     partitioner: Any = ()
@@ -142,6 +168,7 @@ class Recipe:
     edits: Any = ()
     quantizer: Any = None
     calibration: Any = None
+    quantization: QuantizationOptions = QuantizationOptions()
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -150,6 +177,7 @@ class Recipe:
         set_(self, "pruning", components(self.pruning))
         set_(self, "edge", _options(EdgeOptions, self.edge, "edge"))
         set_(self, "memory", _options(MemoryOptions, self.memory, "memory"))
+        set_(self, "quantization", _options(QuantizationOptions, self.quantization, "quantization"))
         edits = tuple(self.edits) if isinstance(self.edits, list | tuple) else (self.edits,)
         set_(self, "edits", tuple(Edit.of(edit) for edit in edits))
         for name in ("quantizer", "calibration"):
@@ -159,6 +187,17 @@ class Recipe:
             raise RecipeError(
                 "calibration data is of use to a quantizer only", hint="give quantizer= as well"
             )
+        if self.quantizer is None and (
+            self.quantization != QuantizationOptions() or self.edits_of("prepare")
+        ):
+            raise RecipeError(
+                "options and edits of quantization are of use to a quantizer only",
+                hint="give quantizer= as well",
+            )
+
+    def edits_of(self, step: str) -> tuple[Edit, ...]:
+        """The edits of one step's result, in order."""
+        return tuple(edit for edit in self.edits if edit.step == step)
 
     def replace(self, **changes: Any) -> Recipe:
         """A recipe with some fields changed.
@@ -232,12 +271,15 @@ class Recipe:
         """What a step of the pipeline depends on, as a value that can be compared.
 
         Args:
-            step: `"prune"`, `"edge"`, `"partition"` or `"plan"`; any other step depends on nothing.
+            step: The name of a step of the pipeline; those that are not known here depend on nothing.
         """
-        edits = tuple(edit for edit in self.edits if edit.step == step)
+        edits = self.edits_of(step)
         own = {
             "prune": (self.pruning,),
-            "edge": (self.edge, self.passes, self.quantizer, self.calibration),
+            "prepare": (self.quantizer, self.quantization.equalize),
+            "calibrate": (self.calibration, self.quantization.smooth),
+            "quantize": (self.quantization.correct_bias,),
+            "edge": (self.edge, self.passes),
             "partition": (self.partitioner,),
             "plan": (self.memory,),
         }
@@ -259,7 +301,7 @@ def _options(kind: Any, value: Any, name: str) -> Any:
     for item in dataclasses.fields(kind):
         default = item.default
         found = getattr(made, item.name)
-        if isinstance(default, bool | int | str) and type(found) is not type(default):
+        if isinstance(default, bool | int | float | str) and type(found) is not type(default):
             expected = type(default).__name__
             raise RecipeError(
                 f"`{name}.{item.name}` has the wrong type", expected=expected, found=repr(found)

@@ -1,6 +1,9 @@
 """The frozen stages that a model passes through on its way to a program.
 
-    Exported [-> Pruned] -> Edge -> Partitioned -> Lowered -> Planned -> Program
+    Exported [-> Pruned] [-> Prepared -> Calibrated -> Quantized] -> Edge -> Partitioned -> Lowered
+        -> Planned -> Program
+
+Those in brackets are there where the recipe has pruners, and where it has a quantizer.
 
 A stage owns a private copy of its graphs; weights are shared between stages and never written. Nothing of a
 stage can be assigned, `exported_program()` hands out copies, and `fingerprint` with `intact()` proves it.
@@ -24,13 +27,16 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 __all__ = [
+    "Calibrated",
     "Edge",
     "Exported",
     "Lowered",
     "Partitioned",
     "Planned",
+    "Prepared",
     "Program",
     "Pruned",
+    "Quantized",
     "Stage",
     "Views",
     "set_views",
@@ -195,6 +201,74 @@ class Pruned(Stage):
     ) -> None:
         super().__init__(programs, copy=copy)
         self._freeze(reports=MappingProxyType(dict(reports)))
+
+
+class _OnTheWayToIntegers(Stage):
+    """What the stages of quantization share.
+
+    Attributes:
+        parts: By method, the state of its quantization (`workbench.quantization.programs`).
+    """
+
+    __slots__ = ("parts",)
+
+    parts: Mapping[str, Any]
+
+    def __init__(
+        self,
+        programs: Mapping[str, ExportedProgram],
+        *,
+        copy: Callable[[ExportedProgram], ExportedProgram],
+        parts: Mapping[str, Any],
+    ) -> None:
+        super().__init__(programs, copy=copy)
+        self._freeze(parts=MappingProxyType(dict(parts)))
+
+    @property
+    def report(self) -> pd.DataFrame:
+        """A row for each operator of all methods: quantized (how), or float (why)."""
+        return self._joined("report")
+
+    def _joined(self, name: str) -> pd.DataFrame:
+        import pandas as pd
+
+        tables = []
+        for method, part in self.parts.items():
+            table = getattr(part, name).copy()
+            table.insert(0, "method", method)
+            tables.append(table)
+        return pd.concat(tables, ignore_index=True)
+
+    def _parts(self) -> Iterator[bytes]:
+        for method, part in self.parts.items():
+            yield method.encode()
+            yield from part.digest()
+
+
+class Prepared(_OnTheWayToIntegers):
+    """The program in floats, ready to be quantized, with a plan of what shall be, and how."""
+
+    name = "Prepared"
+    __slots__ = ()
+
+
+class Calibrated(_OnTheWayToIntegers):
+    """The prepared program with what observers saw of its values."""
+
+    name = "Calibrated"
+    __slots__ = ()
+
+    @property
+    def observers(self) -> pd.DataFrame:
+        """A row for each observer: range, scale, zero point, clipped share, histogram."""
+        return self._joined("observer_report")
+
+
+class Quantized(Calibrated):
+    """The program with quantize and dequantize operators."""
+
+    name = "Quantized"
+    __slots__ = ()
 
 
 class Edge(Stage):

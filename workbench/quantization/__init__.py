@@ -1,0 +1,47 @@
+"""Quantization through PT2E: quantizer, calibration, conversion, and a report of what became of each node.
+
+    prepared = prepare(exported_program, quantizer)
+    calibrated = calibrate(prepared, data)
+    quantized = convert(calibrated)
+
+The only package that imports torchao.
+"""
+
+from __future__ import annotations
+
+from workbench.errors import CalibrationError, CalibrationWarning, QuantizationError
+from workbench.quantization.calibrate import calibrate, load_calibration, save_calibration
+from workbench.quantization.config import QuantizationConfig, get_symmetric_quantization_config
+from workbench.quantization.convert import convert
+from workbench.quantization.edits import LayerEdit
+from workbench.quantization.observers import OBSERVERS, ObserverReport
+from workbench.quantization.plan import Decision, Group, Plan, Point, Spec
+from workbench.quantization.prepare import prepare
+from workbench.quantization.programs import CalibratedProgram, PreparedProgram
+from workbench.quantization.quantizer import XNNPACKQuantizer
+from workbench.quantization.report import with_backend
+
+__all__ = [
+    "OBSERVERS",
+    "CalibratedProgram",
+    "CalibrationError",
+    "CalibrationWarning",
+    "Decision",
+    "Group",
+    "LayerEdit",
+    "ObserverReport",
+    "Plan",
+    "Point",
+    "PreparedProgram",
+    "QuantizationConfig",
+    "QuantizationError",
+    "Spec",
+    "XNNPACKQuantizer",
+    "calibrate",
+    "convert",
+    "get_symmetric_quantization_config",
+    "load_calibration",
+    "prepare",
+    "save_calibration",
+    "with_backend",
+]
