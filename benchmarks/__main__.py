@@ -15,12 +15,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import delegated
+from benchmarks import delegated, quantized
 from benchmarks.measure import ROOT, in_worker, processor
 from benchmarks.tables import Table, table_of
 
 NETWORKS = ("mlp", "dscnn", "mobilenet_v2", "resnet18", "vit_tiny", "minilm", "lstm")
-WHAT = ("lowering", "execution", "load", "arena", "trace", *delegated.DELEGATED)
+WHAT = ("lowering", "execution", "load", "arena", "trace", *delegated.DELEGATED, *quantized.QUANTIZED)
 PEERS = ("workbench", "executorch", "eager", "onnxruntime", "openvino")
 PACKAGES = ("torch", "executorch", "onnxruntime", "openvino")
 
@@ -148,6 +148,22 @@ class Bench:
                 self.measured("make", name, peer)
         return delegated.memory(self.measured, self.all_networks)
 
+    def quantized_one_core(self) -> Table:
+        """Quantized networks and all peers on one core."""
+        return quantized.quantized_on(self.measured, self.all_networks, 1, 1 if self.quick else 3)
+
+    def quantized_two_cores(self) -> Table:
+        """The same on two cores."""
+        return quantized.quantized_on(self.measured, self.all_networks, 2, 1 if self.quick else 3)
+
+    def quantized_files(self) -> Table:
+        """Bytes of quantized files."""
+        return quantized.quantized_files(self.measured, self.all_networks)
+
+    def quantization(self) -> Table:
+        """What quantizing takes."""
+        return quantized.quantization(self.measured, self.all_networks, self.quick)
+
 
 def _about() -> str:
     found = []
@@ -171,7 +187,9 @@ def _publish(texts: list[str]) -> None:
     _, end, after = rest.partition("<!-- figures: end -->")
     if not begin or not end:
         raise SystemExit("README.md has no marks for the figures")
-    shown = "\n".join(table for table in tables if table.startswith("### Delegated execution"))
+    shown = "\n".join(
+        table for table in tables if table.startswith(("### Delegated execution", "### Quantized execution"))
+    )
     path.write_text(before + begin + intro + shown + end + after, encoding="utf-8")
 
 

@@ -12,7 +12,17 @@ from typing import Any
 
 from benchmarks.tables import Table, table_of
 
-__all__ = ["DELEGATED", "NETWORKS", "delegated_load", "delegated_lowering", "execution_on", "memory"]
+__all__ = [
+    "DELEGATED",
+    "NETWORKS",
+    "Measured",
+    "best_of_rounds",
+    "delegated_load",
+    "delegated_lowering",
+    "execution_on",
+    "memory",
+    "scaled",
+]
 
 NETWORKS = ("mlp", "dscnn", "mobilenet_v2", "resnet18", "resnet50", "vit_tiny", "minilm", "lstm")
 OURS = ("workbench/cpu", "workbench/xnnpack")
@@ -23,14 +33,16 @@ HEAD = ("workbench cpu", "workbench xnnpack", "ET XNNPACK", "ONNX RT", "OpenVINO
 Measured = Callable[..., dict[str, Any]]
 
 
-def _of(found: dict[str, Any], key: str, factor: float = 1.0) -> float | None:
+def scaled(found: dict[str, Any], key: str, factor: float = 1.0) -> float | None:
+    """One of the worker's numbers in another unit; None where it has none."""
     value = found.get(key)
     return None if value is None else value * factor
 
 
-def _best_of_rounds(
+def best_of_rounds(
     measured: Measured, network: str, peers: Sequence[str], rounds: int, cores: int
 ) -> dict[str, dict[str, Any]]:
+    """What each peer measured in its quickest round, the peers in turns."""
     best: dict[str, dict[str, Any]] = {}
     for turn in range(rounds):
         for peer in peers:
@@ -47,7 +59,7 @@ def execution_on(measured: Measured, networks: Sequence[str], cores: int, rounds
     rows: list[list[Any]] = []
     ratios = []
     for name in networks:
-        found = _best_of_rounds(measured, name, (*OURS, *THEIRS), rounds, cores)
+        found = best_of_rounds(measured, name, (*OURS, *THEIRS), rounds, cores)
         work = measured("work", name)
         ours = found[OURS[0]].get("seconds")
         peers = [s for peer in THEIRS if (s := found[peer].get("seconds")) is not None]
@@ -56,7 +68,7 @@ def execution_on(measured: Measured, networks: Sequence[str], cores: int, rounds
             ratios.append(ratio)
         flops = work.get("flops")
         share = 100 * flops / ours / 1e9 / peak if ours and flops and peak else None
-        times = [_of(found[peer], "seconds", 1e3) for peer in (*OURS, *THEIRS)]
+        times = [scaled(found[peer], "seconds", 1e3) for peer in (*OURS, *THEIRS)]
         rows.append([name, *times, ratio, share, found[OURS[0]].get("difference")])
     geometric = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
     rows.append(["geometric mean", *[None] * len(HEAD), geometric, None, None])
@@ -108,7 +120,9 @@ def delegated_load(measured: Measured, networks: Sequence[str]) -> Table:
     rows = []
     for name in networks:
         found = [measured("load", name, peer) for peer in peers]
-        rows.append([name, *(_of(f, "seconds", 1e3) for f in found), *(_of(f, "bytes", 1e-6) for f in found)])
+        rows.append(
+            [name, *(scaled(f, "seconds", 1e3) for f in found), *(scaled(f, "bytes", 1e-6) for f in found)]
+        )
     head = ["network", "cpu", "xnnpack", "ET XNNPACK", "cpu .pte MB", "xnnpack .pte MB", "ET .pte MB"]
     return table_of("Delegated load with packing, ms (file in the page cache)", head, rows)
 
@@ -119,7 +133,7 @@ def memory(measured: Measured, networks: Sequence[str]) -> Table:
     rows = []
     for name in networks:
         found = [measured("memory", name, peer) for peer in peers]
-        rows.append([name, *(_of(f, "peak", 1 / (1 << 20)) for f in found)])
+        rows.append([name, *(scaled(f, "peak", 1 / (1 << 20)) for f in found)])
     head = ["network", "cpu", "xnnpack", "ET XNNPACK", "ONNX RT", "OpenVINO"]
     note = (
         "most resident memory while loading and running, less what the process with its libraries held before"

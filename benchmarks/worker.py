@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import statistics
 import sys
 import time
@@ -17,7 +18,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "notebooks")]
 
 import torch  # noqa: E402
 
-from benchmarks import peers  # noqa: E402
+from benchmarks import peers, quantized_peers  # noqa: E402
 from benchmarks.measure import forget_peak, median_seconds, resident_bytes  # noqa: E402
 from networks import MTCNN, Network, build, mtcnn  # noqa: E402
 
@@ -97,21 +98,53 @@ def _delegation_of(file: bytes) -> dict[str, int]:
 
 def execution(network: Network, files: Path, budget: float, peer: str) -> dict[str, Any]:
     """Seconds of one execution, and the largest difference from eager."""
-    call = peers.PEERS[peer](network, files)
     expected = network.eager()
+    call = {**peers.PEERS, **quantized_peers.PEERS}[peer](network, files)
     found = call()
     seconds = median_seconds(call, budget=budget)
-    return {"seconds": seconds, "difference": _difference(found, expected)}
+    return {"seconds": seconds, "difference": _difference(found, expected), "sqnr": _sqnr(found, expected)}
 
 
-def _difference(found: Any, expected: Any) -> float | None:
+def _pairs(found: Any, expected: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
     flat = [expected] if isinstance(expected, torch.Tensor) else list(expected)
     if isinstance(found, torch.Tensor):
         found = [found]
     flat_found = list(found.values()) if hasattr(found, "keys") else list(found)
-    pairs = zip(flat_found, flat, strict=False)
-    differences = [(torch.as_tensor(a).float() - b.float()).abs().max().item() for a, b in pairs]
-    return max(differences, default=None)
+    return [
+        (torch.as_tensor(a).double(), torch.as_tensor(b).double())
+        for a, b in zip(flat_found, flat, strict=False)
+    ]
+
+
+def _difference(found: Any, expected: Any) -> float | None:
+    return max(((a - b).abs().max().item() for a, b in _pairs(found, expected)), default=None)
+
+
+def _sqnr(found: Any, expected: Any) -> float | None:
+    """Signal to quantization noise, dB, of the worst result; None where all are equal."""
+    ratios = [
+        10 * math.log10(signal / noise)
+        for a, b in _pairs(found, expected)
+        if (noise := (a - b).square().sum().item()) > 0 and (signal := b.square().sum().item()) > 0
+    ]
+    return min(ratios, default=None)
+
+
+def quantization(network: Network, peer: str) -> dict[str, Any]:
+    """Seconds of prepare, calibrate and convert, torch.export not counted."""
+    owner, _, mode = peer.rpartition("/")
+    program = peers.exported(network)
+    data = quantized_peers.calibration(network)
+    start = time.perf_counter()
+    if owner == "workbench":
+        module: Any = quantized_peers.quantize_ours(program, mode, data).module()
+    else:
+        module = quantized_peers.quantize_theirs(program, mode, data)
+    seconds = time.perf_counter() - start
+    # On the inputs that calibrated, which both saw.
+    with torch.no_grad():
+        ratios = [_sqnr(module(*inputs), network.model(*inputs)) for inputs in data]
+    return {"seconds": seconds, "sqnr": min((r for r in ratios if r is not None), default=None)}
 
 
 def load(network: Network, files: Path, budget: float, peer: str) -> dict[str, Any]:
@@ -158,7 +191,9 @@ def make(network: Network, files: Path, peer: str) -> dict[str, Any]:
     inputs = files / f"{network.name}.inputs.pt"
     if not inputs.exists():
         torch.save(list(network.inputs), inputs)
-    if peer in ("onnxruntime", "openvino"):
+    if peer in quantized_peers.PEERS:
+        path = quantized_peers.file_of(network, files, peer)
+    elif peer in ("onnxruntime", "openvino"):
         path = peers.onnx_file(network, files)
     else:
         owner, _, delegate = peer.partition("/")
@@ -234,6 +269,7 @@ def main(arguments: list[str]) -> int:
         "make": lambda: make(network_named(name), files, peer),
         "arena": lambda: arena(network_named(name), files),
         "trace": lambda: trace(network_named(name), files, budget),
+        "quantization": lambda: quantization(network_named(name), peer),
         "work": lambda: work(network_named(name)),
         "peaks": machine_peaks,
     }
