@@ -1,7 +1,7 @@
 """The peers on quantized networks: how each makes its file, all with the same calibration inputs.
 
-A peer is named `owner/delegate/mode`. Modes: `int8` static, per channel; `dynamic` int8 linears whose activations
-are quantized at run time; `int4` the same with 4-bit weights.
+A peer is named `owner/delegate/mode`. Modes: `int8` static, per channel; `dynamic` int8 linears whose
+activations are quantized at run time; `int4` the same with 4-bit weights.
 """
 
 from __future__ import annotations
