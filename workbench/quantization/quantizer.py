@@ -169,6 +169,10 @@ class XNNPACKQuantizer(pt2e.Quantizer):  # type: ignore[misc]
                     wanted.add(node)
         return wanted
 
+    def config_of(self, node: Node) -> Any:
+        """The config that holds for a node; None where it stays in floats."""
+        return self._config_of(node)
+
     def _config_of(self, node: Node) -> Any:
         if self.filters and not all(keep(node) for keep in self.filters):
             return None
