@@ -10,6 +10,7 @@ The only package that imports torchao.
 from __future__ import annotations
 
 from workbench.errors import CalibrationError, CalibrationWarning, QuantizationError
+from workbench.quantization.accuracy import AccuracyReport, Sensitivity, accuracy, sensitivity
 from workbench.quantization.calibrate import calibrate, load_calibration, save_calibration
 from workbench.quantization.config import QuantizationConfig, get_symmetric_quantization_config
 from workbench.quantization.convert import convert
@@ -23,6 +24,7 @@ from workbench.quantization.report import with_backend
 
 __all__ = [
     "OBSERVERS",
+    "AccuracyReport",
     "CalibratedProgram",
     "CalibrationError",
     "CalibrationWarning",
@@ -35,13 +37,16 @@ __all__ = [
     "PreparedProgram",
     "QuantizationConfig",
     "QuantizationError",
+    "Sensitivity",
     "Spec",
     "XNNPACKQuantizer",
+    "accuracy",
     "calibrate",
     "convert",
     "get_symmetric_quantization_config",
     "load_calibration",
     "prepare",
     "save_calibration",
+    "sensitivity",
     "with_backend",
 ]
