@@ -28,6 +28,7 @@ from workbench.passes.promote_types import PromoteTypes
 from workbench.passes.remove_asserts import RemoveAsserts
 from workbench.passes.remove_noops import RemoveNoops
 from workbench.passes.scalars_to_tensors import ScalarsToTensors
+from workbench.passes.split_dequantize import SplitDequantize
 from workbench.passes.views_to_copies import ViewsToCopies
 
 __all__ = ["decompose", "edge_passes", "to_edge_program"]
@@ -54,6 +55,7 @@ def edge_passes(
         Cse(),
         BranchOutputs(),
         DeadCode(),
+        SplitDequantize(),
     ]
     if not config._skip_dim_order:
         steps.append(DimOrder())

@@ -39,6 +39,7 @@ _TABLES = frozenset(
 _REQUANTIZATION = 2.0**-32, 256.0
 _SUM = 2.0**-10, 2.0**8
 _PRODUCT = 2.0**-16, 2.0**8
+_BATCH = 2.0**-32, 255.0
 _CONVERSION = 2.0**-8, 2.0**7
 
 
@@ -284,6 +285,27 @@ def _joined(call: Call, sources: list[Value], out: PerTensor) -> _No | None:
     return None
 
 
+def _batch(call: Call, sources: list[Value], out: PerTensor) -> _No | None:
+    del call
+    first, second = sources
+    if not isinstance(first.quantization, PerTensor) or not isinstance(second.quantization, PerTensor):
+        return "not all of its operands are quantized with one scale", "both came from dequantize_per_tensor"
+    if second.quantization.zero_point != 0:
+        return (
+            f"its second operand has the zero point {second.quantization.zero_point}",
+            "it were quantized symmetrically, with the zero point 0",
+        )
+    ratio = first.quantization.scale * second.quantization.scale / out.scale
+    return _within(ratio, _BATCH, _RATIO)
+
+
+def _same(call: Call, sources: list[Value], out: PerTensor) -> _No | None:
+    del call
+    if all(value.quantization == out for value in sources):
+        return None
+    return "input and result are quantized differently", "scale and zero point of both were the same"
+
+
 _RATIO = "the ratio of its operands' scales to that of its result"
 _WEIGHT = "its weight were int8 with the zero point 0, and one scale or one per output channel"
 _CONSTANT = "a constant operand is not quantized with one scale", "it were int8, or a single number"
@@ -294,5 +316,7 @@ _RULES: Mapping[str, _Rule] = {
     "Multiply": _product,
     **dict.fromkeys(_TABLES, _plain),
     "GlobalAvgPooling2d": _plain,
+    "BatchMatrixMultiply": _batch,
+    "StaticResizeBilinear2D": _same,
     **{f"Concatenate{count}": _joined for count in range(2, 6)},
 }
