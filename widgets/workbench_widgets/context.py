@@ -16,6 +16,7 @@ from workbench.errors import WorkbenchError
 from workbench.inspector.trace import Kind
 from workbench.lowering import Lowering, Run
 from workbench.opened import OpenedProgram
+from workbench.pipeline import steps_of
 from workbench.recipe import Recipe
 from workbench.selection import Selection
 from workbench.stages import Stage
@@ -26,15 +27,20 @@ __all__ = ["EVERYTHING", "STAGES", "Context"]
 
 T = TypeVar("T")
 
-# Name of a stage in views -> its attribute of a lowering, the pipeline's step, and its title.
-STAGES: dict[str, tuple[str, str, str]] = {
-    "exported": ("exported", "export", "Exported"),
-    "edge": ("edge", "edge", "Edge"),
-    "partitioned": ("partitioned", "partition", "Partitioned"),
-    "lowered": ("lowered", "lower", "Lowered"),
-    "planned": ("plan", "plan", "Planned"),
-    "program": ("program", "program", "Program"),
+# Name of a stage in views -> its attribute of a lowering, the pipeline's steps that it stands for (the last one
+# makes it), and its title. A lowering has those whose steps its recipe asks for.
+STAGES: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "exported": ("exported", ("export",), "Exported"),
+    "pruned": ("pruned", ("prune",), "Pruned"),
+    "quantized": ("quantized", ("prepare", "calibrate", "quantize"), "Quantized"),
+    "edge": ("edge", ("edge",), "Edge"),
+    "partitioned": ("partitioned", ("partition",), "Partitioned"),
+    "lowered": ("lowered", ("lower",), "Lowered"),
+    "planned": ("plan", ("plan",), "Planned"),
+    "program": ("program", ("program",), "Program"),
 }
+# Stages that stand in views under the name of another: three steps, one entry.
+_ALIASES = {"prepared": "quantized", "calibrated": "quantized"}
 EVERYTHING = "*"
 
 
@@ -73,7 +79,7 @@ class Context:
         if isinstance(subject, Lowering):
             self.lowering = subject
         elif isinstance(subject, Stage):
-            self.shown = subject.name.lower()
+            self.shown = _name_of(subject)
             self.lowering = subject.owner
             self._lone = subject if self.lowering is None else None
         elif isinstance(subject, Run):
@@ -120,10 +126,15 @@ class Context:
     def stages(self) -> list[str]:
         """Names of the stages that can be shown, in order."""
         if self.lowering is not None:
-            return [*STAGES, "run"]
+            return [*self._of_lowering(), "run"]
         if self._lone is not None:
-            return [self._lone.name.lower()]
+            return [_name_of(self._lone)]
         return ["program", "run"]
+
+    def _of_lowering(self) -> list[str]:
+        assert self.lowering is not None
+        steps = {"export", *(step.name for step in steps_of(self.lowering.recipe))}
+        return [name for name, (_, own, _) in STAGES.items() if own[-1] in steps]
 
     def at(self, stage: str) -> Context:
         """The same context, beginning with another stage.
@@ -140,13 +151,13 @@ class Context:
     def has_stage(self, name: str) -> bool:
         """Whether a stage of this name can be had with `stage`."""
         if self._lone is not None:
-            return self._lone.name.lower() == name
-        return self.lowering is not None and name in STAGES
+            return _name_of(self._lone) == name
+        return self.lowering is not None and name in self._of_lowering()
 
     def node_count(self) -> int:
         """Nodes of all stages together; of a program from a file its instructions."""
         if self.lowering is not None:
-            stages = [self.stage(name) for name in STAGES]
+            stages = [self.stage(name) for name in self._of_lowering()]
         elif self._lone is not None:
             stages = [self._lone]
         else:
@@ -160,9 +171,9 @@ class Context:
         Raises:
             WorkbenchError: There is no such stage.
         """
-        if self._lone is not None and self._lone.name.lower() == name:
+        if self._lone is not None and _name_of(self._lone) == name:
             return self._lone
-        if self.lowering is None or name not in STAGES:
+        if self.lowering is None or name not in self._of_lowering():
             raise WorkbenchError("there is no such stage", expected=", ".join(self.stages), found=name)
         stage: Stage = getattr(self.lowering, STAGES[name][0])
         return stage
@@ -225,10 +236,12 @@ class Context:
     def _entry(self, name: str) -> StageEntry:
         if name == "run":
             return StageEntry("run", "Run", _measured(self._run), None)
-        title = STAGES[name][2]
+        _, steps, title = STAGES[name]
         if self.lowering is None and self._lone is None:
             return StageEntry(name, title, "", None)
-        seconds = None if self.lowering is None else self.lowering.seconds.get(STAGES[name][1])
+        known = {} if self.lowering is None else self.lowering.seconds
+        taken = [known[step] for step in steps if step in known]
+        seconds = sum(taken) if taken else None
         return StageEntry(name, title, _detail(self.stage(name)), seconds)
 
     # ---- what changes --------------------------------------------------------------------------------------
@@ -297,6 +310,12 @@ class Context:
             self._forget = self._listen()
 
 
+def _name_of(stage: Stage) -> str:
+    """The name under which a stage stands in views."""
+    name = stage.name.lower()
+    return _ALIASES.get(name, name)
+
+
 _families: WeakKeyDictionary[Selection, str] = WeakKeyDictionary()
 
 
@@ -350,6 +369,10 @@ def _describe(stage: Stage) -> str:
     serialized = getattr(stage, "serialized", None)
     if serialized is not None:
         return _bytes(len(serialized.buffer))
+    parts = getattr(stage, "parts", None)
+    if parts is not None:
+        decisions = [item for part in parts.values() for item in part.plan.decisions.values()]
+        return f"{sum(item.quantized for item in decisions):,} of {_plural(len(decisions), 'operator')}"
     report = getattr(stage, "report", None)
     if report is not None:
         return _bytes(sum(method.size for method in report.methods.values()))

@@ -29,7 +29,8 @@ class Stage:
     """One entry of the stage bar.
 
     Attributes:
-        name: `exported`, `edge`, `partitioned`, `lowered`, `planned`, `program` or `run`.
+        name: `exported`, `pruned`, `quantized` (where the recipe has pruners or a quantizer), `edge`, `partitioned`,
+            `lowered`, `planned`, `program` or `run`.
         title: What people read.
         detail: A few words: counts, bytes or time.
         seconds: How long the step took; None where it did not run.

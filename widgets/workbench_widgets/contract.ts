@@ -651,6 +651,153 @@ export interface ProgramMethodDocument {
   readonly uses: Int32Array;
 }
 
+/** What quantization does to the values, in the rows of the operators; empty columns before it was measured. */
+export interface QuantizationAccuracy {
+  readonly method: string;
+  readonly measured: boolean;
+  readonly samples: number;
+  readonly available: number;
+  readonly sqnr_db: number | null;
+  readonly seconds: number;
+  readonly affected: number;
+  readonly total: Float64Array;
+  readonly own: Float64Array;
+  readonly inherited: Float64Array;
+  readonly saturation: Float64Array;
+}
+
+/** How one layer is quantized, as far as the switch offers it. */
+export interface QuantizationChoice {
+  readonly dtype: string;
+  readonly observer: string;
+  readonly granularity: string;
+}
+
+/** What became of each operator of one method, and what observers saw. */
+export interface QuantizationDocument {
+  readonly method: string;
+  readonly by: string;
+  readonly stage: "prepared" | "calibrated";
+  readonly samples: number;
+  readonly backend: string;
+  readonly editable: boolean;
+  readonly why_not: string;
+  readonly configurable: boolean;
+  readonly node: StringColumn;
+  readonly op: StringColumn;
+  readonly module: StringColumn;
+  readonly source: StringColumn;
+  readonly layer: StringColumn;
+  readonly state: StringColumn;
+  readonly how: StringColumn;
+  readonly why: StringColumn;
+  readonly backend_why: StringColumn;
+  readonly edited: Uint8Array;
+  readonly choice: Int32Array;
+  readonly choices: readonly QuantizationChoice[];
+  readonly observer: Int32Array;
+  readonly use_start: Int32Array;
+  readonly use: Int32Array;
+  readonly role: StringColumn;
+  readonly handle_start: Int32Array;
+  readonly handles: Int32Array;
+  readonly observers: QuantizationObservers;
+  readonly observer_names: readonly string[];
+  readonly history: readonly QuantizationStep[];
+  readonly undo: string;
+  readonly redo: string;
+  readonly python: string;
+}
+
+/** Quantize a layer or a module otherwise. */
+export interface QuantizationEdit {
+  readonly method: string;
+  readonly node: string;
+  readonly module: string;
+  readonly dtype: string;
+  readonly observer: string;
+  readonly granularity: string;
+}
+
+/** Measure the accuracy of each operator. */
+export interface QuantizationMeasure {
+  readonly method: string;
+  readonly samples: number;
+}
+
+/** A step in the history of decisions by hand. */
+export interface QuantizationMove {
+  readonly method: string;
+  readonly what: "undo" | "redo" | "remove" | "clear";
+  readonly index: number;
+}
+
+/** What observers saw of groups of tensors, and what follows from it. */
+export interface QuantizationObservers {
+  readonly name: StringColumn;
+  readonly kind: StringColumn;
+  readonly spec: StringColumn;
+  readonly values: StringColumn;
+  readonly readers: StringColumn;
+  readonly constant: Uint8Array;
+  readonly tensors: Float64Array;
+  readonly elements: Float64Array;
+  readonly min: Float64Array;
+  readonly max: Float64Array;
+  readonly low: Float64Array;
+  readonly high: Float64Array;
+  readonly scale: Float64Array;
+  readonly scale_min: Float64Array;
+  readonly scales: Int32Array;
+  readonly zero_point: Int32Array;
+  readonly quant_min: Int32Array;
+  readonly quant_max: Int32Array;
+  readonly clipped: Float64Array;
+  readonly bins_start: Int32Array;
+  readonly counts: Float64Array;
+  readonly bins_low: Float64Array;
+  readonly bins_high: Float64Array;
+  readonly channel_start: Int32Array;
+  readonly channel_min: Float32Array;
+  readonly channel_max: Float32Array;
+  readonly channel_scale: Float32Array;
+  readonly channels: Int32Array;
+  readonly worst: Int32Array;
+  readonly worst_why: StringColumn;
+  readonly per_channel: Uint8Array;
+  readonly handle_start: Int32Array;
+  readonly handles: Int32Array;
+}
+
+/** What lowering again did. */
+export interface QuantizationOutcome {
+  readonly text: string;
+  readonly seconds: number;
+  readonly ran: readonly string[];
+  readonly bytes_before: number;
+  readonly bytes_after: number;
+  readonly measured: boolean;
+  readonly sqnr_before: number | null;
+  readonly sqnr_after: number | null;
+  readonly affected: number;
+  readonly operators: number;
+}
+
+/** How far measuring has come. */
+export interface QuantizationProgress {
+  readonly method: string;
+  readonly done: number;
+  readonly total: number;
+}
+
+/** One decision by hand that the recipe holds. */
+export interface QuantizationStep {
+  readonly text: string;
+  readonly node: string;
+  readonly module: string;
+  readonly index: number;
+}
+
 /** The recipe that was followed. */
 export interface RecipeDocument {
   readonly python: string;
@@ -727,6 +874,8 @@ export interface Documents {
   readonly "program": ProgramDocument;
   readonly "program_delegate": ProgramDelegateDocument;
   readonly "program_method": ProgramMethodDocument;
+  readonly "quantization": QuantizationDocument;
+  readonly "quantization.accuracy": QuantizationAccuracy;
   readonly "recipe": RecipeDocument;
   readonly "timeline": TimelineDocument;
 }
@@ -746,6 +895,9 @@ export interface Calls {
   readonly "profile.peaks": { arguments: PeaksRequest; result: MachinePeaks };
   readonly "profile.start": { arguments: StartRequest; result: ProfileStarted };
   readonly "profile.stop": { arguments: StopRequest; result: StopRequest };
+  readonly "quantization.edit": { arguments: QuantizationEdit; result: QuantizationOutcome };
+  readonly "quantization.measure": { arguments: QuantizationMeasure; result: QuantizationAccuracy };
+  readonly "quantization.move": { arguments: QuantizationMove; result: QuantizationOutcome };
 }
 
 export interface Events {
@@ -753,4 +905,5 @@ export interface Events {
   readonly "profile.ended": ProfileEnded;
   readonly "profile.rows": ProfileDocument;
   readonly "profile.started": ProfileStarted;
+  readonly "quantization.progress": QuantizationProgress;
 }

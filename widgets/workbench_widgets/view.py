@@ -51,6 +51,8 @@ class View:
             the kernel is busy.
         report: The documents, as (kind, key), that a report without a kernel needs beside `initial`.
         picture: What stands in for the view where no script runs.
+        overlays: Numbers by which the graph of a stage can be coloured: (context, the graph's document) -> columns
+            of the graph's contract, in its rows.
         shows: Names of the stages (`run` and `compare` included) that this view is the natural display of.
         height: Pixels, where nothing else is asked for.
     """
@@ -62,6 +64,7 @@ class View:
     initial: Callable[[Context], Iterable[tuple[str, str]]] = _no_documents
     report: Callable[[Context], Iterable[tuple[str, str]]] = _no_documents
     picture: Callable[[Context], Picture] | None = None
+    overlays: Callable[[Context, Any], Iterable[Any]] | None = None
     shows: tuple[str, ...] = ()
     height: int = 520
 

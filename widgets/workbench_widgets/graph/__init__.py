@@ -35,5 +35,5 @@ VIEW = View(
     initial=_initial,
     report=_report,
     picture=picture,
-    shows=("exported", "edge", "lowered"),
+    shows=("exported", "pruned", "edge", "lowered"),
 )

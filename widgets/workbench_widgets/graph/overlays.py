@@ -1,4 +1,4 @@
-"""Numbers for each node: bytes, arithmetic, and what a run measured."""
+"""Numbers for each node: bytes, arithmetic, what a run measured, and what other views know."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from workbench.run import Run
 from workbench_widgets.context import Context
 from workbench_widgets.graph.contract import GraphDocument, OverlayColumn, OverlayDocument
 from workbench_widgets.graph.document import graph_document, rows_of, split_key
+from workbench_widgets.view import all_views
 
 __all__ = ["overlay_document"]
 
@@ -38,12 +39,15 @@ def overlay_document(context: Context, key: str) -> OverlayDocument:
     """
     stage, method = split_key(context, key)
     document = graph_document(context, f"{stage}/{method}")
-    columns = []
+    columns: list[OverlayColumn] = []
     run = context.run
     # The instructions of another program are others.
     fits = run is not None and run.of is (context.lowering or context.opened) and run.method == method
     if fits and run is not None and run.trace is not None and not run.running:
         columns = list(_measured(context, document, run))
+    for view in all_views().values():
+        if view.overlays is not None:
+            columns += view.overlays(context, document)
     return OverlayDocument(document.stage, method, [*columns, *_static(context, document)])
 
 

@@ -15,7 +15,7 @@ from workbench.backends.graphs import tag_of
 from workbench_widgets.columns import Strings
 from workbench_widgets.context import Context
 from workbench_widgets.graph.document import graph_document
-from workbench_widgets.partition.code import as_json, as_python
+from workbench_widgets.replay import as_json, as_python
 from workbench_widgets.partition.contract import (
     PartitionBackend,
     PartitionCost,
