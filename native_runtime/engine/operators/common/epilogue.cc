@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "engine/operators/common/quantize.h"
+
 namespace wb::engine::WB_ISA {
 namespace {
 // A one-element operand is spread over a row of so many.
 constexpr std::int64_t kSplat = 128;
 // Steps of an epilogue, so that its temporaries fit onto the stack.
 constexpr std::size_t kMaxEpilogue = 8;
+constexpr int kMaxIntegers = 16;  // operands of integers: two a step
 }  // namespace
 
 bool epilogue_fuses(const Node& node, const PointwiseStep& /*step*/) { return node.post.size() < kMaxEpilogue; }
@@ -24,6 +27,12 @@ Epilogue::Epilogue(const RunContext& context) {
     const std::int64_t numel = input.shape.numel();
     data_[k] = input.as<const float>();
     kinds_[k] = numel == 1 ? Kind::Scalar : numel == columns_ ? Kind::Vector : Kind::Full;
+    quantized_[k] = input.quantization != nullptr && input.quantization->present() ? &input : nullptr;
+    integers_ |= quantized_[k] != nullptr;
+    if (quantized_[k] != nullptr && kinds_[k] == Kind::Scalar) {
+      data_[k] = dequantize(k, 0, 1, 1, scalars_ + k).data;
+      quantized_[k] = nullptr;
+    }
     if (kinds_[k] == Kind::Scalar) scalars[k] = data_[k];
   }
   program_.build(context.node.post.data(), static_cast<int>(context.post_count), scalars, true);
@@ -44,18 +53,38 @@ bool Epilogue::take_residual(const float** data) {
   const int other = operands[0] >= kInputRegister ? 0 : 1;
   if (operands[other] < kInputRegister || operands[1 - other] >= kInputRegister) return false;
   const int k = operands[other] - kInputRegister;
-  if (kinds_[k] != Kind::Full) return false;
+  if (kinds_[k] != Kind::Full || quantized_[k] != nullptr) return false;
   *data = data_[k];
   program_.drop_first();
   return true;
 }
 
+Place Epilogue::dequantize(int k, std::int64_t at, std::int64_t rows, std::int64_t cols, float* to) const {
+  const TensorView& view = *quantized_[k];
+  const Quantization& q = *view.quantization;
+  for (std::int64_t r = 0; r < rows; ++r, at += columns_) {
+    if (view.dtype == ScalarType::Byte) {
+      dequantize_row(view.as<const std::uint8_t>() + at, cols, q.scale, q.zero_point, to + r * cols);
+    } else {
+      dequantize_row(view.as<const std::int8_t>() + at, cols, q.scale, q.zero_point, to + r * cols);
+    }
+  }
+  return {to, rows == 1 ? 0 : cols};
+}
+
 void Epilogue::apply_block(float* tile, std::int64_t ld, std::int64_t row, std::int64_t rows, std::int64_t col,
-                           std::int64_t cols) const {
+                           std::int64_t cols, float* numbers) const {
   alignas(64) float memory[kMaxEpilogue * StepProgram::kBlock];
   alignas(64) float splats[StepProgram::kMaxInputs * kSplat];
   Place places[StepProgram::kMaxInputs];
   for (int k = 0; k < input_count_; ++k) {
+    if (quantized_[k] != nullptr) {
+      if (!program_.uses_input(k)) continue;
+      const bool full = kinds_[k] == Kind::Full;
+      places[k] = dequantize(k, full ? row * columns_ + col : col, full ? rows : 1, cols, numbers);
+      numbers += StepProgram::kBlock;
+      continue;
+    }
     if (kinds_[k] == Kind::Full) {
       places[k] = {data_[k] + row * columns_ + col, columns_};
     } else if (kinds_[k] == Kind::Vector) {
@@ -71,12 +100,27 @@ void Epilogue::apply_block(float* tile, std::int64_t ld, std::int64_t row, std::
 void Epilogue::apply(float* tile, std::int64_t ld, std::int64_t row, std::int64_t rows, std::int64_t col,
                      std::int64_t cols) const {
   if (empty() || rows <= 0 || cols <= 0) return;
+  if (integers_) {
+    apply_integers(tile, ld, row, rows, col, cols);
+  } else {
+    apply_blocks(tile, ld, row, rows, col, cols, nullptr);
+  }
+}
+
+void Epilogue::apply_integers(float* tile, std::int64_t ld, std::int64_t row, std::int64_t rows, std::int64_t col,
+                              std::int64_t cols) const {
+  alignas(64) float numbers[kMaxIntegers * StepProgram::kBlock];
+  apply_blocks(tile, ld, row, rows, col, cols, numbers);
+}
+
+void Epilogue::apply_blocks(float* tile, std::int64_t ld, std::int64_t row, std::int64_t rows, std::int64_t col,
+                            std::int64_t cols, float* numbers) const {
   const std::int64_t block_cols = std::min(cols, splats_ ? kSplat : StepProgram::kBlock);
   const std::int64_t block_rows = std::max<std::int64_t>(1, StepProgram::kBlock / block_cols);
   for (std::int64_t r = 0; r < rows; r += block_rows) {
     for (std::int64_t c = 0; c < cols; c += block_cols) {
       apply_block(tile + r * ld + c, ld, row + r, std::min(block_rows, rows - r), col + c,
-                  std::min(block_cols, cols - c));
+                  std::min(block_cols, cols - c), numbers);
     }
   }
 }

@@ -19,7 +19,7 @@ namespace wb::engine::WB_ISA {
 class Epilogue {
  public:
   // Output 0 is a matrix of as many columns as its last dimension has. Operands have its shape, or one row, or one
-  // element.
+  // element; they are floats, or integers with one scale, which become numbers when they are needed.
   explicit Epilogue(const RunContext& context);
 
   [[nodiscard]] bool empty() const { return program_.count() == 0; }
@@ -36,14 +36,23 @@ class Epilogue {
 
  private:
   enum class Kind : std::uint8_t { Full, Vector, Scalar };
+  // `numbers`: room for the blocks of operands that are integers.
   void apply_block(float* tile, std::int64_t ld, std::int64_t row, std::int64_t rows, std::int64_t col,
-                   std::int64_t cols) const;
+                   std::int64_t cols, float* numbers) const;
+  void apply_blocks(float* tile, std::int64_t ld, std::int64_t row, std::int64_t rows, std::int64_t col,
+                    std::int64_t cols, float* numbers) const;
+  void apply_integers(float* tile, std::int64_t ld, std::int64_t row, std::int64_t rows, std::int64_t col,
+                      std::int64_t cols) const;
+  // Operand k from element `at` on, rows a result's row apart, as numbers.
+  Place dequantize(int k, std::int64_t at, std::int64_t rows, std::int64_t cols, float* to) const;
 
   StepProgram program_;
   std::int64_t columns_ = 1, rows_ = 0;
   int input_count_ = 0;
-  bool splats_ = false;
+  bool splats_ = false, integers_ = false;
   Kind kinds_[StepProgram::kMaxInputs];
+  const TensorView* quantized_[StepProgram::kMaxInputs];  // of integers, else null
+  float scalars_[StepProgram::kMaxInputs];                // of integers that are one element
   const float* data_[StepProgram::kMaxInputs];
 };
 

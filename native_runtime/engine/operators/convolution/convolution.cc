@@ -1,3 +1,5 @@
+#include "engine/operators/quantized_convolution/convolution.h"
+
 #include <iterator>
 #include <new>
 
@@ -7,6 +9,7 @@ namespace wb::engine::WB_ISA::dense {
 namespace {
 
 Error convolution_prepare(PrepareContext& context) {
+  if (quantized::is_quantized(context.operands)) return quantized::convolution_prepare(context);
   void* memory = context.setup.allocate(sizeof(Convolution));
   if (memory == nullptr) return context.setup.fail(Error::MemoryAllocationFailed, "no memory for a state");
   auto* convolution = new (memory) Convolution;
@@ -21,6 +24,7 @@ Error convolution_prepare(PrepareContext& context) {
 }
 
 Error convolution_shape(ShapeContext& context) {
+  if (quantized::is_quantized(context.operands)) return quantized::convolution_shape(context);
   auto* convolution = static_cast<Convolution*>(context.state);
   convolution->g = geometry_of(context.node, context.operands);
   context.scratch = static_cast<std::size_t>(convolution->method->shape(*convolution, context.threads)) * sizeof(float);
@@ -28,6 +32,10 @@ Error convolution_shape(ShapeContext& context) {
 }
 
 void convolution_run(const RunContext& context) {
+  if (quantized::is_quantized(context.operands)) {
+    quantized::convolution_run(context);
+    return;
+  }
   const auto& convolution = *static_cast<const Convolution*>(context.state);
   if (convolution.g.pixels() == 0 || convolution.g.cout == 0) return;
   const Operands& operands = context.operands;
@@ -41,4 +49,4 @@ void convolution_run(const RunContext& context) {
 }  // namespace wb::engine::WB_ISA::dense
 
 WB_ENGINE_OPERATORS(convolution_convolution, {Op::Convolution, dense::convolution_prepare, dense::convolution_shape,
-                                              dense::convolution_run, epilogue_fuses})
+                                              dense::convolution_run, epilogue_fuses, quantized::convolution_quantized})

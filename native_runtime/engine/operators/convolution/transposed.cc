@@ -1,58 +1,27 @@
-// Transposed convolutions, one product a phase: output pixels whose places have the same remainders modulo the strides
-// are made of the same taps, so that they are a convolution of stride 1 (with negative dilation) of the input with
-// these taps. Nothing is scattered: every output pixel is written once.
+// Transposed convolutions, one product a phase.
 #include <algorithm>
 #include <iterator>
 #include <new>
-#include <numeric>
 
 #include "engine/operators/convolution/image_rows.h"
 #include "engine/operators/convolution/method.h"
+#include "engine/operators/convolution/phases.h"
+#include "engine/operators/quantized_convolution/convolution.h"
 
 namespace wb::engine::WB_ISA::dense {
 namespace {
 
-// Along one axis: taps tap, tap + step, ... and the outputs first, first + stride, ... that they make.
-struct PhaseAxis {
-  std::int64_t tap = 0, step = 1, taps = 0;
-  std::int64_t first = 0, count = 0;
-  std::int64_t before = 0, dilation = 1;  // of the convolution of stride 1
+PackedMatrix matrix_of(const Phases& phases, std::int64_t phase) {
+  PackedMatrix matrix;
+  matrix.k = phases.y(phase).taps * phases.x(phase).taps * phases.g.cin_group();
+  matrix.n = phases.g.cout_group();
+  return matrix;
+}
 
-  PhaseAxis(std::int64_t phase, std::int64_t kernel, std::int64_t stride, std::int64_t dilate, std::int64_t pad,
-            std::int64_t out)
-      : tap(phase), step(step_of(stride, dilate)), taps((kernel - phase + step - 1) / step) {
-    first = ((phase * dilate - pad) % stride + stride) % stride;
-    count = out > first ? (out - first + stride - 1) / stride : 0;
-    before = -((first + pad - phase * dilate) / stride);
-    dilation = -(step * dilate / stride);
-  }
-  static std::int64_t step_of(std::int64_t stride, std::int64_t dilate) { return stride / std::gcd(stride, dilate); }
-  // Phases that have taps; pixels of others are empty sums.
-  static std::int64_t phases(std::int64_t kernel, std::int64_t stride, std::int64_t dilate) {
-    return std::min(kernel, step_of(stride, dilate));
-  }
-};
-
-struct Phases {
-  const Geometry& g;
-  std::int64_t rows, columns;
-
-  explicit Phases(const Geometry& geometry)
-      : g(geometry), rows(PhaseAxis::phases(g.kh, g.sh, g.dh)), columns(PhaseAxis::phases(g.kw, g.sw, g.dw)) {}
-  [[nodiscard]] std::int64_t count() const { return rows * columns; }
-  [[nodiscard]] PhaseAxis y(std::int64_t phase) const { return {phase / columns, g.kh, g.sh, g.dh, g.top, g.oh}; }
-  [[nodiscard]] PhaseAxis x(std::int64_t phase) const { return {phase % columns, g.kw, g.sw, g.dw, g.left, g.ow}; }
-  [[nodiscard]] PackedMatrix matrix(std::int64_t phase) const {
-    PackedMatrix matrix;
-    matrix.k = y(phase).taps * x(phase).taps * g.cin_group();
-    matrix.n = g.cout_group();
-    return matrix;
-  }
-  // Of the weights of all phases and groups, [phase][group].
-  [[nodiscard]] std::int64_t packed_elements() const {
-    return g.depth() * g.groups * PackedMatrix{nullptr, 1, g.cout_group()}.columns();
-  }
-};
+// Of the weights of all phases and groups, [phase][group].
+std::int64_t packed_elements(const Geometry& g) {
+  return g.depth() * g.groups * PackedMatrix{nullptr, 1, g.cout_group()}.columns();
+}
 
 void pack_phases(const Geometry& g, const WeightOrder& order, const TensorView& weight, float* to) {
   const Phases phases(g);
@@ -60,7 +29,7 @@ void pack_phases(const Geometry& g, const WeightOrder& order, const TensorView& 
   for (std::int64_t phase = 0; phase < phases.count(); ++phase) {
     const PhaseAxis y = phases.y(phase);
     const PhaseAxis x = phases.x(phase);
-    const PackedMatrix matrix = phases.matrix(phase);
+    const PackedMatrix matrix = matrix_of(phases, phase);
     MatrixSource source = weight_source(g, order, weight);
     source.kernel_h = y.taps;
     source.kernel_w = x.taps;
@@ -88,7 +57,7 @@ Error pack_constant_phases(PrepareContext& context, Convolution& state) {
                                    .add(g.dh)
                                    .add(g.dw)
                                    .value();
-  const std::size_t bytes = static_cast<std::size_t>(Phases(g).packed_elements()) * sizeof(float);
+  const std::size_t bytes = static_cast<std::size_t>(packed_elements(g)) * sizeof(float);
   bool ready = false;
   auto* packed = static_cast<float*>(context.setup.allocate_packed(weight.data, format, bytes, &ready));
   if (packed == nullptr) {
@@ -100,6 +69,7 @@ Error pack_constant_phases(PrepareContext& context, Convolution& state) {
 }
 
 Error transposed_prepare(PrepareContext& context) {
+  if (quantized::is_quantized(context.operands)) return quantized::convolution_prepare(context);
   void* memory = context.setup.allocate(sizeof(Convolution));
   if (memory == nullptr) return context.setup.fail(Error::MemoryAllocationFailed, "no memory for a state");
   auto* state = new (memory) Convolution;
@@ -114,10 +84,11 @@ Error transposed_prepare(PrepareContext& context) {
 }
 
 Error transposed_shape(ShapeContext& context) {
+  if (quantized::is_quantized(context.operands)) return quantized::convolution_shape(context);
   auto* state = static_cast<Convolution*>(context.state);
   state->g = geometry_of(context.node, context.operands);
   std::int64_t elements = context.threads * kRowScratch;
-  if (!state->packed) elements += Phases(state->g).packed_elements();
+  if (!state->packed) elements += packed_elements(state->g);
   context.scratch = static_cast<std::size_t>(elements) * sizeof(float);
   return Error::Ok;
 }
@@ -131,17 +102,7 @@ struct Run {
 
   // One phase of all groups and images; returns the weights of the next one.
   const float* phase(const PhaseAxis& y, const PhaseAxis& x, PackedMatrix weights) const {
-    Geometry plain = g;
-    plain.batch = 1;
-    plain.oh = y.count;
-    plain.ow = x.count;
-    plain.kh = y.taps;
-    plain.kw = x.taps;
-    plain.sh = plain.sw = 1;
-    plain.dh = y.dilation;
-    plain.dw = x.dilation;
-    plain.top = y.before;
-    plain.left = x.before;
+    const Geometry plain = plain_convolution(g, y, x);
     for (std::int64_t group = 0; group < g.groups; ++group) {
       for (std::int64_t n = 0; n < g.batch && plain.pixels() != 0; ++n) {
         const ImageRows rows(plain, image + n * g.h * g.w * g.cin, group);
@@ -171,21 +132,7 @@ struct Run {
 
   // Pixels that no tap reaches.
   void rest() const {
-    const Phases phases(g);
-    if (phases.rows == g.sh && phases.columns == g.sw) return;
-    for (std::int64_t oy = 0; oy < g.oh; ++oy) {
-      const bool row = reached(oy + g.top, phases.rows, g.sh, g.dh);
-      for (std::int64_t ox = 0; ox < g.ow; ++ox) {
-        if (row && reached(ox + g.left, phases.columns, g.sw, g.dw)) continue;
-        for (std::int64_t n = 0; n < g.batch; ++n) empty((n * g.oh + oy) * g.ow + ox);
-      }
-    }
-  }
-  static bool reached(std::int64_t at, std::int64_t phases, std::int64_t stride, std::int64_t dilation) {
-    for (std::int64_t phase = 0; phase < phases; ++phase) {
-      if ((at - phase * dilation) % stride == 0) return true;
-    }
-    return false;
+    Phases(g).for_unreached([&](std::int64_t pixel) { empty(pixel); });
   }
   void empty(std::int64_t pixel) const {
     float* to = out + pixel * g.cout;
@@ -199,6 +146,10 @@ struct Run {
 };
 
 void transposed_run(const RunContext& context) {
+  if (quantized::is_quantized(context.operands)) {
+    quantized::convolution_run(context);
+    return;
+  }
   const auto& state = *static_cast<const Convolution*>(context.state);
   const Geometry& g = state.g;
   if (g.pixels() == 0 || g.cout == 0) return;
@@ -216,7 +167,7 @@ void transposed_run(const RunContext& context) {
   const Run run{context, g, finish, input_of(context, state), operands.outputs[0].as<float>()};
   const Phases phases(g);
   for (std::int64_t phase = 0; phase < phases.count(); ++phase) {
-    PackedMatrix weights = phases.matrix(phase);
+    PackedMatrix weights = matrix_of(phases, phase);
     weights.data = packed;
     packed = run.phase(phases.y(phase), phases.x(phase), weights);
   }
@@ -226,5 +177,6 @@ void transposed_run(const RunContext& context) {
 }  // namespace
 }  // namespace wb::engine::WB_ISA::dense
 
-WB_ENGINE_OPERATORS(convolution_transposed, {Op::TransposedConvolution, dense::transposed_prepare,
-                                             dense::transposed_shape, dense::transposed_run, epilogue_fuses})
+WB_ENGINE_OPERATORS(convolution_transposed,
+                    {Op::TransposedConvolution, dense::transposed_prepare, dense::transposed_shape,
+                     dense::transposed_run, epilogue_fuses, quantized::convolution_quantized})

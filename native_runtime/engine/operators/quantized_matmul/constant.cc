@@ -27,7 +27,7 @@ void run(const RunContext& context, const MatMul& state) {
   const LeftSide left(a);
   Epilogue epilogue(context);
   const Finish finish = make_finish(out, epilogue);
-  const RowQuantization* rows = left.rows && s.k != 0 ? rows_of(a) : nullptr;  // rows of nothing have none
+  const RowQuantization* rows = left.rows && s.k != 0 ? rows_behind(a) : nullptr;  // rows of nothing have none
   const std::int64_t own = product_scratch(s.k);
   const auto multiply = [&](std::int64_t index, bool all, int thread) {
     const std::int64_t of_a = s.one_b ? 0 : dense::batch_index(a.shape, out.shape, index);

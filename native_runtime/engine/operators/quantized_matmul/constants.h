@@ -1,6 +1,7 @@
 // What products of integers prepare: weights packed, what belongs to their columns, what becomes of numbers.
 #pragma once
 
+#include "engine/operators/common/rows_behind.h"
 #include "engine/operators/quantized_matmul/left.h"
 #include "engine/operators/quantized_matmul/product.h"
 
@@ -87,11 +88,5 @@ Error prepare_groups(Setup& setup, const Quantization& quantization, const Tenso
 
 // What becomes of the numbers of a run. The epilogue must live as long.
 [[nodiscard]] Finish make_finish(const TensorView& result, Epilogue& epilogue);
-
-// Of a value that is quantized row by row.
-[[nodiscard]] inline const RowQuantization* rows_of(const TensorView& view) {
-  const auto bytes = static_cast<std::size_t>(view.shape.numel());
-  return reinterpret_cast<const RowQuantization*>(view.as<const std::byte>() + (bytes + 63) / 64 * 64);
-}
 
 }  // namespace wb::engine::WB_ISA::quantized

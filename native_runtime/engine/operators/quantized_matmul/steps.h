@@ -84,7 +84,7 @@ template <int V>
       const int left = tile.width - v * kFloats;
       if (left >= kFloats) {
         store(c + v * kFloats, x);
-      } else {
+      } else if (left > 0) {
         store_first(c + v * kFloats, x, left);
       }
     }

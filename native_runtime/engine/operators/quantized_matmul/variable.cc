@@ -68,7 +68,7 @@ struct Run {
     const MatrixRows matrix{a.as<const std::uint8_t>() + of_a * s.m * s.k, s.k, left.form.flip};
     product.m = s.m;
     product.a = matrix.source();
-    product.rows = left.rows && s.k != 0 ? rows_of(a) + of_a * s.m : nullptr;
+    product.rows = left.rows && s.k != 0 ? rows_behind(a) + of_a * s.m : nullptr;
     product.a_zero = left.form.zero;
     product.b_zero = b.quantization->zero_point - (b.dtype == ScalarType::Byte ? 128 : 0);
     product.element = static_cast<std::int64_t>(element_size(out.dtype));
