@@ -28,10 +28,12 @@ struct Convolution {
   const float* taps = nullptr;   // Depthwise, Winograd: as the method wants them
   const float* zeros = nullptr;  // Depthwise: a pixel of padding
   std::int64_t block = 0;        // Winograd: tiles at a time
-  std::int64_t parts = 1;        // Winograd: in which the output channels are split among threads
+  bool by_panels = false;        // Winograd: threads share the output channels, not the tiles
 };
 
-extern const Method kProductMethod, kDepthwiseMethod, kWinograd2Method, kWinograd4Method;
+extern const Method kProductMethod, kDepthwiseMethod;
+// Weights transformed while packing, or in each run.
+extern const Method kWinograd2Method, kWinograd4Method, kWinograd2TapsMethod, kWinograd4TapsMethod;
 
 // The weight of one group as the right-hand side of a product; the next one stands cout_group() weight_order.cout
 // further.

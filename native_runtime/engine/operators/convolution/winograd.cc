@@ -1,107 +1,91 @@
 // 3x3 convolutions of stride 1 by Winograd's transforms. Tiles of the image are transformed some at a time, so that
 // what is transformed stays in the second-level cache; then each of the side^2 elements of a tile is a matrix product
-// over the channels.
+// over the channels, for a panel of output channels at a time. Threads share tiles, or, where the weights are large or
+// the tiles few, panels: then all of them transform the tiles first.
 #include <algorithm>
 
 #include "engine/operators/convolution/method.h"
-#include "engine/operators/convolution/winograd_transforms.h"
-#include "engine/operators/matmul/product.h"
+#include "engine/operators/convolution/winograd_tiles.h"
+#include "engine/operators/convolution/winograd_weights.h"
 
 namespace wb::engine::WB_ISA::dense {
 namespace {
 
+constexpr std::int64_t kWorthwhile = 1 << 20;      // multiplications: about 20 us
+constexpr std::int64_t kWeightBytes = 192 * 1024;  // of weights that are transformed in a run
+constexpr std::size_t kSplitBytes = std::size_t{4} << 20;
+
 std::int64_t round_up(std::int64_t n) { return (n + kWidth - 1) / kWidth * kWidth; }
 
-// The transformed tiles of a block: [side^2][tiles][channels]. Planes do not start at the same place of a page: each
-// tile writes to all of them.
-struct Planes {
-  float* data;
-  std::int64_t channels, plane;
-
-  Planes(float* memory, std::int64_t tiles, std::int64_t count)
-      : data(memory), channels(round_up(count)), plane(tiles * channels + kWidth) {}
-  [[nodiscard]] float* at(std::int64_t element, std::int64_t tile) const {
-    return data + element * plane + tile * channels;
-  }
-  static std::int64_t elements(int side, std::int64_t tiles, std::int64_t count) {
-    return side * side * (tiles * round_up(count) + kWidth);
-  }
-};
-
-template <int M>
+template <int M, bool Taps>
 struct WinogradMethod {
+  using Tiles = WinogradTiles<M>;
+  using Weights = WinogradWeights<M>;
   using Transforms = Winograd<M>;
-  static constexpr int kSide = Transforms::kSide;
-  static constexpr int kElements = kSide * kSide;
+  static constexpr int kSide = Tiles::kSide;
+  static constexpr int kElements = Tiles::kElements;
 
-  static std::int64_t tiles_h(const Geometry& g) { return (g.oh + M - 1) / M; }
-  static std::int64_t tiles_w(const Geometry& g) { return (g.ow + M - 1) / M; }
-  static std::int64_t tiles(const Geometry& g) { return g.batch * tiles_h(g) * tiles_w(g); }
-
-  static void transform_weight(const MatrixSource& source, const PackedMatrix& matrix, float* to) {
-    const std::int64_t plane = matrix.k * matrix.columns();
-    Vector taps[kWidth * 9];
-    for (std::int64_t column = 0; column < matrix.n; column += kWidth) {
-      const auto columns = static_cast<int>(std::min<std::int64_t>(matrix.n - column, kWidth));
-      PackedColumn place(matrix, column, to);
-      for (std::int64_t first = 0; first < matrix.k; first += kWidth) {
-        const auto count = static_cast<int>(std::min<std::int64_t>(matrix.k - first, kWidth));
-        gather_taps(source, column, columns, first, count, taps);
-        for (int i = 0; i < count; ++i) {
-          Vector half[3 * kSide];
-          Vector whole[kElements];
-#pragma GCC unroll 3
-          for (int x = 0; x < 3; ++x) Transforms::template weight<3, 3>(taps + 9 * i + x, half + x);
-#pragma GCC unroll 6
-          for (int y = 0; y < kSide; ++y) Transforms::template weight<1, 1>(half + 3 * y, whole + kSide * y);
-          for (int e = 0; e < kElements; ++e) place.store(first + i, e * plane, whole[e]);
-        }
-      }
-    }
+  static Weights weights_of(const Convolution& convolution) {
+    Weights weights;
+    weights.data = convolution.taps;
+    weights.k = convolution.g.cin;
+    weights.n = convolution.g.cout;
+    weights.taps = Taps;
+    return weights;
   }
 
   static Error prepare(PrepareContext& context, Convolution& convolution) {
     const Geometry& g = convolution.g;
-    PackedMatrix& matrix = convolution.weights;
-    matrix.k = g.cin;
-    matrix.n = g.cout;
     convolution.packed = true;
+    const Weights weights = weights_of(convolution);
     const MatrixSource source = weight_source(g, context.node.attributes.weight_order, context.operands.inputs[1]);
-    const std::uint64_t format = FormatKey(kWinogradFormat).add(M).add(source).add(g.cin).add(g.cout).value();
-    const std::size_t bytes = matrix.bytes() * kElements;
+    const std::uint64_t format =
+        FormatKey(kWinogradFormat).add(M).add(Taps ? 1 : 0).add(source).add(g.cin).add(g.cout).value();
     bool ready = false;
-    auto* packed = static_cast<float*>(context.setup.allocate_packed(source.data, format, bytes, &ready));
+    auto* packed = static_cast<float*>(context.setup.allocate_packed(source.data, format, weights.bytes(), &ready));
     if (packed == nullptr) {
-      return context.setup.fail(Error::MemoryAllocationFailed, "no memory for %zu bytes of packed weights", bytes);
+      return context.setup.fail(Error::MemoryAllocationFailed, "no memory for %zu bytes of packed weights",
+                                weights.bytes());
     }
-    matrix.data = packed;
-    if (!ready) transform_weight(source, matrix, packed);
+    convolution.taps = packed;
+    if (!ready) weights.pack(source, packed);
     return Error::Ok;
   }
 
-  static std::int64_t thread_elements(const Geometry& g, std::int64_t block) {
-    return kRowScratch + Planes::elements(kSide, block, g.cin) + Planes::elements(kSide, block, g.cout) +
-           round_up(g.cin);
+  // Rows of weights that are transformed at a time, and what they take.
+  static std::int64_t rows_at_once(std::int64_t k) {
+    constexpr std::int64_t most = Taps ? kWeightBytes / (2 * kSide * kPanel * std::int64_t{sizeof(float)}) : kBlockK;
+    const std::int64_t parts = std::max<std::int64_t>((k + most - 1) / most, 1);
+    return ((k + parts - 1) / parts + 3) / 4 * 4;
+  }
+  // Elements are not the same place of a page apart: a row is written to all of them.
+  static std::int64_t weight_plane(std::int64_t k) { return rows_at_once(k) * kPanel + kWidth; }
+
+  // Elements of memory: an image's part, and what a thread needs for products.
+  static std::int64_t image_elements(const Geometry& g, std::int64_t tiles) {
+    return Planes::elements(kSide, tiles, g.cin) + round_up(g.cin);
+  }
+  static std::int64_t product_elements(const Geometry& g, std::int64_t tiles) {
+    return Planes::elements(kSide, tiles, kPanel) + (Taps ? 2 * kSide * weight_plane(g.cin) : 0);
+  }
+  static bool by_panels(const Convolution& convolution, std::int64_t tiles, int threads) {
+    const Weights weights = weights_of(convolution);
+    return threads > 1 && weights.panels() >= 2 * threads &&
+           (Taps || weights.bytes() >= kSplitBytes || tiles < 2 * threads);
   }
 
   static std::int64_t shape(Convolution& convolution, int threads) {
     const Geometry& g = convolution.g;
-    constexpr std::int64_t kBlockBytes = 512 * 1024;
-    constexpr std::int64_t kFewest = 24;  // the weights are read once a block
-    constexpr std::size_t kSplitBytes = std::size_t{4} << 20;
-    const std::int64_t tile_bytes = kElements * (round_up(g.cin) + round_up(g.cout)) * std::int64_t{sizeof(float)};
-    const std::int64_t count = std::max<std::int64_t>(tiles(g), 1);
-    const std::int64_t most = std::max(kBlockBytes / tile_bytes, kFewest);
+    const std::int64_t count = std::max<std::int64_t>(Tiles::count(g), 1);
+    const std::int64_t most = most_winograd_tiles<M>(g);
     std::int64_t blocks = (count + most - 1) / most;
-    // Every thread with tiles of its own reads all weights: large ones are split by output channels instead.
-    const std::int64_t panels = convolution.weights.panels();
-    const bool by_channels = threads > 1 && panels >= 2 * threads &&
-                             (convolution.weights.bytes() * kElements >= kSplitBytes || count < 2 * threads);
-    convolution.parts = by_channels ? threads : 1;
-    if (!by_channels) blocks = std::min((blocks + threads - 1) / threads * threads, count);
+    convolution.by_panels = by_panels(convolution, count, threads);
+    if (!convolution.by_panels) blocks = std::min((blocks + threads - 1) / threads * threads, count);
     convolution.block = (count + blocks - 1) / blocks;
-    // Not by the block, which may be larger for fewer tiles: what is planned for the bounds has to do for all sizes.
-    return threads * thread_elements(g, std::min(most, count));
+    // Not by the block, which may be larger for fewer tiles, nor by how threads share: what is planned for the bounds
+    // has to do for all sizes.
+    const std::int64_t planned = std::min(most, count);
+    return threads * (image_elements(g, planned) + product_elements(g, planned));
   }
 
   struct Work {
@@ -109,118 +93,83 @@ struct WinogradMethod {
     const Finish& finish;
     const float* image;
     float* out;
+    Weights weights;
 
-    // Tiles [first, first + count), output channels of panels [p0, p1).
-    void block(std::int64_t first, std::int64_t count, std::int64_t p0, std::int64_t p1, float* scratch) const {
-      const Geometry& g = convolution.g;
-      float* const rows = scratch;
-      float* const zeros = rows + kRowScratch;
-      float* const memory = zeros + round_up(g.cin);
-      const Planes in(memory, count, g.cin);
-      const Planes product(memory + Planes::elements(kSide, count, g.cin), count, g.cout);
-      std::fill_n(zeros, round_up(g.cin), 0.0F);
-      for (std::int64_t t = 0; t < count; ++t) transform_input(first + t, in.at(0, t), in.plane, zeros);
-      Product p;
-      p.m = count;
-      p.b = convolution.weights;
-      p.a.lda = in.channels;
-      p.ldc = product.channels;
-      for (std::int64_t e = 0; e < kElements; ++e) {
-        p.b.data = convolution.weights.data + e * p.b.k * p.b.columns();
-        p.a.data = in.at(e, 0);
-        p.c = product.at(e, 0);
-        product_part(p, 0, count, p0, p1, rows);
+    [[nodiscard]] Planes planes(float* memory, std::int64_t count) const {
+      return {memory + round_up(convolution.g.cin), count, convolution.g.cin};
+    }
+    // Tiles [first, last) of those that begin with `start`. A pixel of zeros stands before them.
+    void tiles(std::int64_t start, std::int64_t first, std::int64_t last, const Planes& in, const float* zeros) const {
+      for (std::int64_t t = first; t < last; ++t) {
+        Tiles::transform_input(convolution.g, image, start + t, zeros, in.at(0, t), in.plane);
       }
-      const std::int64_t end = std::min(p1 * kPanel, g.cout);
+    }
+
+    // Output channels of a panel, of `count` tiles from `first` on.
+    void panel(std::int64_t p, std::int64_t first, std::int64_t count, const Planes& in, float* memory) const {
+      const Geometry& g = convolution.g;
+      const Planes product(memory, count, kPanel);
+      const std::int64_t rows = rows_at_once(g.cin);
+      float* const transformed = memory + Planes::elements(kSide, count, kPanel);
+      Tile tile;
+      tile.lda = in.channels;
+      tile.ldb = weights.stored(p);
+      tile.ldc = product.channels;
+      tile.tail = weights.columns(p) - (weights.stored(p) - 1) / kWidth * kWidth;
+      for (std::int64_t k0 = 0; k0 < g.cin; k0 += rows) {
+        tile.k = std::min(rows, g.cin - k0);
+        tile.accumulate = k0 > 0;
+        const Rows part{p, k0, count, in, product, transformed};
+        pairs(part, &tile, std::make_index_sequence<kSide / 2>());
+      }
+      const std::int64_t begin = p * kPanel;
       for (std::int64_t t = 0; t < count; ++t) {
-        transform_output(first + t, p0 * kPanel, end, product.at(0, t), product.plane);
+        Tiles::transform_output(g, finish, first + t, begin, begin + weights.columns(p), product.at(0, t),
+                                product.plane, out);
       }
     }
 
-    void transform_input(std::int64_t tile, float* to, std::int64_t plane, const float* zeros) const {
-      const Geometry& g = convolution.g;
-      const std::int64_t iy = tile / tiles_w(g) % tiles_h(g) * M - g.top;
-      const std::int64_t ix = tile % tiles_w(g) * M - g.left;
-      const float* base = image + tile / tiles_w(g) / tiles_h(g) * g.h * g.w * g.cin;
-      const float* pixels[kElements];
-      for (int y = 0; y < kSide; ++y) {
-        for (int x = 0; x < kSide; ++x) {
-          const bool inside = iy + y >= 0 && iy + y < g.h && ix + x >= 0 && ix + x < g.w;
-          pixels[y * kSide + x] = inside ? base + ((iy + y) * g.w + ix + x) * g.cin : zeros;
-        }
-      }
-      std::int64_t c = 0;
-      for (; c + kWidth <= g.cin; c += kWidth) {
-        input_vector(to + c, plane, [&](int i) __attribute__((always_inline)) { return simd::load(pixels[i] + c); });
-      }
-      if (c == g.cin) return;
-      const auto rest = static_cast<int>(g.cin - c);
-      input_vector(to + c, plane, [&](int i) { return simd::load_first(pixels[i] + c, rest); });
+    // Rows of a panel's weights from k0 on, and what they are multiplied with.
+    struct Rows {
+      std::int64_t p, k0, count;
+      const Planes& in;
+      const Planes& product;
+      float* transformed;
+    };
+
+    template <std::size_t... Pair>
+    void pairs(const Rows& part, Tile* tile, std::index_sequence<Pair...> /*pairs*/) const {
+      (pair<Pair>(part, tile), ...);
     }
 
-    template <typename Load>
-    [[gnu::always_inline]] static void input_vector(float* to, std::int64_t plane, Load load) {
-      Vector half[kElements];
-#pragma GCC unroll 6
-      for (int x = 0; x < kSide; ++x) {
-        Vector column[kSide];
-#pragma GCC unroll 6
-        for (int y = 0; y < kSide; ++y) column[y] = load(y * kSide + x);
-        Transforms::template input<1, kSide>(column, half + x);
-      }
-#pragma GCC unroll 6
-      for (int y = 0; y < kSide; ++y) {
-        Vector row[kSide];
-        Transforms::template input<1, 1>(half + y * kSide, row);
-#pragma GCC unroll 6
-        for (int x = 0; x < kSide; ++x) simd::store(to + (y * kSide + x) * plane, row[x]);
-      }
-    }
-
-    void transform_output(std::int64_t tile, std::int64_t c, std::int64_t end, const float* from,
-                          std::int64_t plane) const {
-      const Geometry& g = convolution.g;
-      const std::int64_t oy = tile / tiles_w(g) % tiles_h(g) * M;
-      const std::int64_t ox = tile % tiles_w(g) * M;
-      const auto rows = static_cast<int>(std::min<std::int64_t>(M, g.oh - oy));
-      const auto columns = static_cast<int>(std::min<std::int64_t>(M, g.ow - ox));
-      const std::int64_t pixel = (tile / tiles_w(g) / tiles_h(g) * g.oh + oy) * g.ow + ox;
-      const std::int64_t begin = c;
-      for (; c + kWidth <= end; c += kWidth) output_vector(from + c, plane, pixel, rows, columns, c, Whole{});
-      if (c < end) output_vector(from + c, plane, pixel, rows, columns, c, static_cast<int>(end - c));
-      if (finish.rest == nullptr) return;
-      for (int y = 0; y < rows; ++y) {
-        const std::int64_t row = pixel + y * g.ow;
-        finish.rest->apply(out + row * g.cout + begin, g.cout, row, columns, begin, end - begin);
-      }
-    }
-
-    template <typename Count>
-    [[gnu::always_inline]] void output_vector(const float* from, std::int64_t plane, std::int64_t pixel, int rows,
-                                              int columns, std::int64_t c, Count n) const {
-      const Geometry& g = convolution.g;
-      Vector half[M * kSide];
-#pragma GCC unroll 6
-      for (int x = 0; x < kSide; ++x) {
-        Vector column[kSide];
-#pragma GCC unroll 6
-        for (int y = 0; y < kSide; ++y) column[y] = simd::load(from + (y * kSide + x) * plane);
-        Transforms::template output<1, kSide>(column, half + x);
-      }
-      const Vector bias = finish.bias != nullptr ? load_some(finish.bias + c, n) : Vector{};
-#pragma GCC unroll 4
-      for (int y = 0; y < M; ++y) {
-        if (y >= rows) break;
-        Vector row[M];
-        Transforms::template output<1, 1>(half + y * kSide, row);
-        const std::int64_t at = (pixel + y * g.ow) * g.cout + c;
-#pragma GCC unroll 4
-        for (int x = 0; x < M; ++x) {
-          if (x >= columns) break;
-          Vector v = row[x] + bias;
-          if (finish.residual != nullptr) v += load_some(finish.residual + at + x * g.cout, n);
-          if (finish.clamp) v = simd::min(simd::splat(finish.high), simd::max(simd::splat(finish.low), v));
-          store_some(out + at + x * g.cout, v, n);
+    // Two rows of elements: so few that their sums stay near while the next rows of weights are transformed.
+    template <int Pair>
+    void pair(const Rows& part, Tile* tile) const {
+      const int stored = weights.stored(part.p);
+      const std::int64_t plane = weight_plane(weights.k);
+      if (Taps) weights.template transform<Pair>(part.p, part.k0, tile->k, part.transformed, plane);
+      const int largest = stored <= kWidth ? kNarrowRows : kTileRows;
+      const std::int64_t each = (part.count + largest - 1) / largest;
+      const float* const base = weights.data + weights.panel_start(part.p);
+      // Meanwhile the weights that come next are brought near: the next element's, or some of the next rows' taps.
+      constexpr std::int64_t kLine = 64;
+      const std::int64_t bytes = tile->k * stored * std::int64_t{sizeof(float)};
+      const std::int64_t touched = Taps ? bytes * kWinogradTaps / kElements / kLine * kLine + kLine : bytes;
+      const std::int64_t steps = std::max<std::int64_t>(each * tile->k, 1);
+      tile->ahead_step = (touched + steps - 1) / steps;
+      const float* const next = base + (part.k0 + tile->k) * kWinogradTaps * stored;  // taps
+      for (int i = 0; i < 2 * kSide; ++i) {
+        const int e = Transforms::kRows[Pair][i / kSide] * kSide + i % kSide;
+        tile->b = Taps ? part.transformed + i * plane : base + (e * weights.k + part.k0) * stored;
+        tile->ahead = Taps ? reinterpret_cast<const char*>(next) + (Pair * 2 * kSide + i) * touched
+                           : reinterpret_cast<const char*>(tile->b + weights.k * stored);
+        for (std::int64_t r = 0; r < each; ++r) {
+          const std::int64_t t = r * part.count / each;
+          const auto rows = static_cast<int>((r + 1) * part.count / each - t);
+          tile->a = part.in.at(e, t) + part.k0;
+          tile->c = part.product.at(e, t);
+          tile_function_of(rows, stored)(*tile);
+          tile->ahead += tile->ahead_step * tile->k;
         }
       }
     }
@@ -228,31 +177,67 @@ struct WinogradMethod {
 
   static void run(const RunContext& context, const Convolution& convolution, const Finish& finish) {
     const Geometry& g = convolution.g;
-    const Work work{convolution, finish, input_of(context, convolution), context.operands.outputs[0].as<float>()};
-    const std::int64_t count = tiles(g);
+    const Work work{convolution, finish, input_of(context, convolution), context.operands.outputs[0].as<float>(),
+                    weights_of(convolution)};
+    const std::int64_t count = Tiles::count(g);
     const std::int64_t blocks = (count + convolution.block - 1) / convolution.block;
-    const std::int64_t parts = convolution.parts;
-    const std::int64_t panels = convolution.weights.panels();
     auto* scratch = reinterpret_cast<float*>(context.scratch);
-    const std::int64_t own = thread_elements(g, convolution.block);
-    const auto task = [&](std::int64_t i, int thread) {
-      const std::int64_t first = i / parts * count / blocks;
-      const std::int64_t last = (i / parts + 1) * count / blocks;
-      work.block(first, last - first, i % parts * panels / parts, (i % parts + 1) * panels / parts,
-                 scratch + thread * own);
-    };
-    constexpr std::int64_t kWorthwhile = 1 << 20;  // multiplications: about 20 us
-    if (count * kElements * g.cin * g.cout < 2 * kWorthwhile) {
-      for (std::int64_t i = 0; i < blocks * parts; ++i) task(i, 0);
-    } else {
-      context.pool.parallel(blocks * parts, [&](std::int64_t i, int thread) { task(i, thread); });
+    const bool small = count * kElements * g.cin * g.cout < 2 * kWorthwhile;
+    if (convolution.by_panels && !small) {
+      for (std::int64_t b = 0; b < blocks; ++b) {
+        shared_block(work, context.pool, b * count / blocks, (b + 1) * count / blocks, scratch);
+      }
+      return;
     }
+    const std::int64_t own = image_elements(g, convolution.block) + product_elements(g, convolution.block);
+    const auto task = [&](std::int64_t b, int thread) {
+      own_block(work, b * count / blocks, (b + 1) * count / blocks, scratch + thread * own);
+    };
+    if (small) {
+      for (std::int64_t b = 0; b < blocks; ++b) task(b, 0);
+    } else {
+      context.pool.parallel(blocks, [&](std::int64_t b, int thread) { task(b, thread); });
+    }
+  }
+
+  // Tiles [first, last) by one thread.
+  static void own_block(const Work& work, std::int64_t first, std::int64_t last, float* memory) {
+    const Geometry& g = work.convolution.g;
+    const std::int64_t count = last - first;
+    const Planes in = work.planes(memory, count);
+    std::fill_n(memory, round_up(g.cin), 0.0F);
+    work.tiles(first, 0, count, in, memory);
+    for (std::int64_t p = 0; p < work.weights.panels(); ++p) {
+      work.panel(p, first, count, in, memory + image_elements(g, count));
+    }
+  }
+
+  // Tiles [first, last) by all threads: they transform the tiles, then each takes panels.
+  static void shared_block(const Work& work, Pool& pool, std::int64_t first, std::int64_t last, float* memory) {
+    const Geometry& g = work.convolution.g;
+    const std::int64_t count = last - first;
+    const Planes in = work.planes(memory, count);
+    std::fill_n(memory, round_up(g.cin), 0.0F);
+    const std::int64_t parts = std::min<std::int64_t>(count, 2 * pool.threads());
+    pool.parallel(parts, [&](std::int64_t i, int /*thread*/) {
+      work.tiles(first, i * count / parts, (i + 1) * count / parts, in, memory);
+    });
+    float* const rest = memory + image_elements(g, count);
+    const std::int64_t own = product_elements(g, count);
+    pool.parallel(work.weights.panels(),
+                  [&](std::int64_t p, int thread) { work.panel(p, first, count, in, rest + thread * own); });
   }
 };
 
+template <int M, bool Taps>
+constexpr Method method() {
+  using Winograd = WinogradMethod<M, Taps>;
+  return {Winograd::prepare, Winograd::shape, Winograd::run};
+}
+
 }  // namespace
 
-const Method kWinograd2Method = {WinogradMethod<2>::prepare, WinogradMethod<2>::shape, WinogradMethod<2>::run};
-const Method kWinograd4Method = {WinogradMethod<4>::prepare, WinogradMethod<4>::shape, WinogradMethod<4>::run};
+const Method kWinograd2Method = method<2, false>(), kWinograd4Method = method<4, false>();
+const Method kWinograd2TapsMethod = method<2, true>(), kWinograd4TapsMethod = method<4, true>();
 
 }  // namespace wb::engine::WB_ISA::dense

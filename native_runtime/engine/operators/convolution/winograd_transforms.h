@@ -24,14 +24,19 @@ struct Winograd<2> {
     to[2 * To] = d[2 * From] - d[From];
     to[3 * To] = d[From] - d[3 * From];
   }
-  template <int From, int To>
-  [[gnu::always_inline]] static void weight(const Vector* g, Vector* to) {
-    const Vector even = (g[0] + g[2 * From]) * 0.5F;
-    const Vector odd = g[From] * 0.5F;
-    to[0] = g[0];
-    to[To] = even + odd;
-    to[2 * To] = even - odd;
-    to[3 * To] = g[2 * From];
+  // Rows kRows[Pair] of one dimension of G g.
+  static constexpr int kRows[2][2] = {{0, 3}, {1, 2}};
+  template <int Pair, int From>
+  [[gnu::always_inline]] static void weight(const Vector* g, Vector* first, Vector* second) {
+    if constexpr (Pair == 0) {
+      *first = g[0];
+      *second = g[2 * From];
+    } else {
+      const Vector even = (g[0] + g[2 * From]) * 0.5F;
+      const Vector odd = g[From] * 0.5F;
+      *first = even + odd;
+      *second = even - odd;
+    }
   }
   template <int From, int To>
   [[gnu::always_inline]] static void output(const Vector* m, Vector* to) {
@@ -52,36 +57,41 @@ struct Winograd<4> {
     return simd::fma(x, simd::splat(factor), y);
   }
 
+  // The factors of G's rows are here, where they cost nothing.
+  static constexpr float kScaleA = 1 / (2 * kA2 * (kA2 - kB2));
+  static constexpr float kScaleB = 1 / (2 * kB2 * (kB2 - kA2));
+
   template <int From, int To>
   [[gnu::always_inline]] static void input(const Vector* d, Vector* to) {
+    constexpr float kZero = 1 / (kA2 * kB2);
     const Vector d1 = d[From];
     const Vector d2 = d[2 * From];
     const Vector d3 = d[3 * From];
     const Vector d4 = d[4 * From];
-    to[0] = multiply_add(d[0], kA2 * kB2, multiply_add(d2, -(kA2 + kB2), d4));
-    const Vector even_a = multiply_add(d2, -kB2, d4);
-    const Vector odd_a = multiply_add(d1, -kB2, d3);
-    to[To] = multiply_add(odd_a, kA, even_a);
-    to[2 * To] = multiply_add(odd_a, -kA, even_a);
-    const Vector even_b = multiply_add(d2, -kA2, d4);
-    const Vector odd_b = multiply_add(d1, -kA2, d3);
-    to[3 * To] = multiply_add(odd_b, kB, even_b);
-    to[4 * To] = multiply_add(odd_b, -kB, even_b);
+    to[0] = multiply_add(d2, -(kA2 + kB2) * kZero, multiply_add(d4, kZero, d[0]));
+    const Vector even_a = multiply_add(d2, -kB2 * kScaleA, d4 * kScaleA);
+    const Vector odd_a = multiply_add(d1, -kB2 * kA * kScaleA, d3 * (kA * kScaleA));
+    to[To] = even_a + odd_a;
+    to[2 * To] = even_a - odd_a;
+    const Vector even_b = multiply_add(d2, -kA2 * kScaleB, d4 * kScaleB);
+    const Vector odd_b = multiply_add(d1, -kA2 * kB * kScaleB, d3 * (kB * kScaleB));
+    to[3 * To] = even_b + odd_b;
+    to[4 * To] = even_b - odd_b;
     to[5 * To] = multiply_add(d1, kA2 * kB2, multiply_add(d3, -(kA2 + kB2), d[5 * From]));
   }
-  template <int From, int To>
-  [[gnu::always_inline]] static void weight(const Vector* g, Vector* to) {
-    constexpr float kScaleA = 1 / (2 * kA2 * (kA2 - kB2));
-    constexpr float kScaleB = 1 / (2 * kB2 * (kB2 - kA2));
-    const Vector g1 = g[From];
-    const Vector even_a = multiply_add(g[2 * From], kA2, g[0]);
-    const Vector even_b = multiply_add(g[2 * From], kB2, g[0]);
-    to[0] = g[0] * (1 / (kA2 * kB2));
-    to[To] = multiply_add(g1, kA, even_a) * kScaleA;
-    to[2 * To] = multiply_add(g1, -kA, even_a) * kScaleA;
-    to[3 * To] = multiply_add(g1, kB, even_b) * kScaleB;
-    to[4 * To] = multiply_add(g1, -kB, even_b) * kScaleB;
-    to[5 * To] = g[2 * From];
+  // Rows kRows[Pair] of one dimension of G g, without their factors.
+  static constexpr int kRows[3][2] = {{0, 5}, {1, 2}, {3, 4}};
+  template <int Pair, int From>
+  [[gnu::always_inline]] static void weight(const Vector* g, Vector* first, Vector* second) {
+    if constexpr (Pair == 0) {
+      *first = g[0];
+      *second = g[2 * From];
+    } else {
+      constexpr float kPoint = Pair == 1 ? kA : kB;
+      const Vector even = multiply_add(g[2 * From], kPoint * kPoint, g[0]);
+      *first = multiply_add(g[From], kPoint, even);
+      *second = multiply_add(g[From], -kPoint, even);
+    }
   }
   template <int From, int To>
   [[gnu::always_inline]] static void output(const Vector* m, Vector* to) {

@@ -48,7 +48,7 @@ class Worker {
     tile.ldc = product_.ldc;
     tile.accumulate = block.k0 > 0;
     const std::int64_t bytes = block.kc * (block.p1 - block.p0) * kPanel * static_cast<std::int64_t>(sizeof(float));
-    const std::int64_t steps = std::max<std::int64_t>(tiles_.count * (block.p1 - block.p0) * (block.kc / 2), 1);
+    const std::int64_t steps = std::max<std::int64_t>(tiles_.count * (block.p1 - block.p0) * block.kc, 1);
     tile.ahead_step = next == nullptr ? 0 : std::min<std::int64_t>(bytes / steps, 64);
     tile.ahead = reinterpret_cast<const char*>(next);
     for (std::int64_t t = 0; t < tiles_.count; ++t) row_tile(block, t, &tile);
@@ -79,7 +79,7 @@ class Worker {
         tile->high = finish.high;
       }
       tile_function_of(rows, stored)(*tile);
-      tile->ahead += tile->ahead_step * (block.kc / 2);
+      tile->ahead += tile->ahead_step * block.kc;
     }
     if (block.last && finish.rest != nullptr) finish_tile(block, i, rows, product_.c + offset);
   }

@@ -42,7 +42,7 @@ struct Tile {
   bool accumulate = false;  // start from c
   bool clamp = false;
   int tail = kWidth;  // columns of the last vector, or of the last half of one
-  // Memory to bring near meanwhile: a line every other step, `ahead_step` bytes apart. A null pointer does no harm.
+  // Memory to bring near meanwhile: a line every step, `ahead_step` bytes apart. A null pointer does no harm.
   const char* ahead = nullptr;
   std::int64_t ahead_step = 0;
 };
@@ -204,11 +204,13 @@ void tile_product(const Tile& tile) {
     for (; left >= 4; left -= 4) {
       __builtin_prefetch(ahead, 0, 2);
       acc.step(rows, lda, 0, b);
-      acc.step(rows, lda, 1, b + ldb);
       __builtin_prefetch(ahead + ahead_step, 0, 2);
+      acc.step(rows, lda, 1, b + ldb);
+      __builtin_prefetch(ahead + 2 * ahead_step, 0, 2);
       acc.step(rows, lda, 2, b + 2 * ldb);
+      __builtin_prefetch(ahead + 3 * ahead_step, 0, 2);
       acc.step(rows, lda, 3, b + 3 * ldb);
-      ahead += 2 * ahead_step;
+      ahead += 4 * ahead_step;
       b += 4 * ldb;
 #pragma GCC unroll 12
       for (int g = 0; g < kGroups; ++g) rows[g] += 4;
