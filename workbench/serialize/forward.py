@@ -32,6 +32,7 @@ class Forward:
 
     def __init__(self, identifier: bytes, reserve: int = 0) -> None:
         self.out = bytearray(4) + identifier + bytes(reserve)
+        self._vtables: dict[bytes, int] = {}
         self._pad()
 
     def append(self, data: bytes) -> int:
@@ -45,17 +46,20 @@ class Forward:
         return position
 
     def vtable(self, table_size: int, fields: Sequence[int]) -> int:
-        """Add a vtable.
+        """Add a vtable, or find the one that is there.
 
         Args:
             table_size: Bytes of the table, its distance to the vtable included.
             fields: For each field its offset in the table; 0 for absent ones.
         """
         entries = (4 + 2 * len(fields), table_size, *fields)
-        return self.append(struct.pack(f"<{len(entries)}H", *entries))
+        packed = struct.pack(f"<{len(entries)}H", *entries)
+        if packed not in self._vtables:
+            self._vtables[packed] = self.append(packed)
+        return self._vtables[packed]
 
     def table(self, fields: Sequence[tuple[int, str, int | float]], count: int) -> dict[int, int]:
-        """Add a table with a vtable of its own; for tables that occur rarely.
+        """Add a table of any fields; for those that occur rarely.
 
         Args:
             fields: Number, format (`struct`'s, or "ref" for an offset that is set later) and value.
