@@ -34,6 +34,8 @@ export interface Place {
 
 export const PLACES: Readonly<Record<string, Place>> = {
   exported: { view: null },
+  pruned: { view: null },
+  quantized: { view: "quantization" },
   edge: { view: null },
   partitioned: { view: "partition", alone: true },
   lowered: { view: null },
