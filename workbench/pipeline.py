@@ -170,9 +170,21 @@ def _captured(model: Any, args: Any, kwargs: Any, dynamic_shapes: Any) -> Export
     inputs = args if isinstance(args, tuple) else (args,)
     if isinstance(args, list):
         inputs = tuple(args)
+    if isinstance(model, torch.nn.Module) and _is_eager_quantized(model):
+        from workbench.quantization.eager import from_eager
+
+        model = from_eager(model)
     # The caller's own program stays the caller's: the stage works on a copy of its graph.
     own = copy_program(model) if isinstance(model, ExportedProgram) else model
     return export(own, inputs, kwargs, dynamic_shapes)
+
+
+def _is_eager_quantized(model: torch.nn.Module) -> bool:
+    """Whether some module is one of `torch.ao.quantization.convert`, whose weights export can't see into."""
+    homes = ("torch.ao.nn.quantized.", "torch.ao.nn.intrinsic.quantized.")
+    if isinstance(model, torch.jit.ScriptModule):
+        return False
+    return any(type(module).__module__.startswith(homes) for module in model.modules())
 
 
 def _kept(step: Step, previous: str, stage: Stage, depends: Any, before: Result | None) -> Stage | None:

@@ -6,22 +6,28 @@ known of a value can be kept when the plan of others changes, and more data can 
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
+from torch.export import ExportedProgram
 from torch.fx import GraphModule, Interpreter, Node
 
 from workbench import provenance
+from workbench.backends.programs import copy_program
 from workbench.errors import CalibrationError, CalibrationWarning
 from workbench.quantization.data import flat_sample, length, samples_of
 from workbench.quantization.lifting import attribute, unlift
+from workbench.quantization.observers import MinMax
 from workbench.quantization.observers.base import not_finite
-from workbench.quantization.plan import Group
+from workbench.quantization.plan import Group, Plan
 from workbench.quantization.programs import CalibratedProgram, PreparedProgram
+from workbench.quantization.smooth import smooth, smoothable
 
 __all__ = ["calibrate", "load_calibration", "save_calibration"]
 
@@ -32,6 +38,7 @@ def calibrate(
     *,
     method: str = "forward",
     known: Mapping[str, Any] | None = None,
+    smoothed: float = 0.0,
     progress: bool | None = None,
 ) -> CalibratedProgram:
     """Let the observers see calibration data.
@@ -42,11 +49,21 @@ def calibrate(
             that returns one, or one by method name. Not needed where no scale depends on data.
         method: The method, for data by method name.
         known: Observers by name that have seen this data already; only the others are run.
+        smoothed: Share of the range of activations that is moved into the weights before (`smooth`), 0 to 1.
         progress: Show a bar; by default on a terminal and in a notebook.
 
     Raises:
         CalibrationError: The data is empty, does not fit the model, or leads to NaN or infinities.
     """
+    if smoothed:
+        if isinstance(prepared, CalibratedProgram):
+            raise CalibrationError(
+                "a calibrated program can't be smoothed: its observers have seen other values",
+                stage="calibrate",
+                hint="smooth when the first data is given",
+            )
+        data = list(samples_of(data, method)) if data is not None else None
+        prepared = _smoothed(prepared, data, smoothed, progress)
     observers, samples = _observers(prepared, known)
     waiting = {
         group.name: observers[group.name]
@@ -64,7 +81,7 @@ def calibrate(
             "get_symmetric_quantization_config(is_dynamic=True)",
         )
     if waiting and data is not None:
-        samples += _run(prepared, module, waiting, data, method, progress)
+        samples += _run(prepared, waiting, samples_of(data, method), progress)
     _see_weights(prepared.plan.groups, module, observers)
     _check(prepared, waiting, samples)
     return CalibratedProgram(prepared.program, prepared.plan, observers, samples)
@@ -99,25 +116,60 @@ def _copied(observer: Any, fresh: Any) -> Any:
     return fresh
 
 
+def _smoothed(prepared: PreparedProgram, data: Any, share: float, progress: bool | None) -> PreparedProgram:
+    """The program after smoothing, by the channels' ranges in the data."""
+    found = smoothable(prepared.program)
+    if not found:
+        return prepared
+    if data is None:
+        raise CalibrationError(
+            "smoothing needs calibration data", stage="calibrate", hint="calibration=[(input,), ...]"
+        )
+    watched = {item.producer: MinMax(histogram=False) for item in found}
+    _feed(prepared.program, {name: [watch] for name, watch in watched.items()}, data, progress)
+    most = {
+        name: np.maximum(np.abs(watch.channel_min), np.abs(watch.channel_max))
+        for name, watch in watched.items()
+        if watch.channel_min is not None
+    }
+    own = copy_program(prepared.program)
+    smooth(own, most, share, found)
+    return dataclasses.replace(prepared, program=own, plan=_renamed(prepared.plan, prepared.program, own))
+
+
+def _renamed(plan: Plan, before: ExportedProgram, after: ExportedProgram) -> Plan:
+    """The plan with the new names of the weights that were changed."""
+    pairs = zip(_operators(before), _operators(after), strict=True)
+    names: dict[str, str] = {}
+    for old, new in pairs:
+        for one, other in zip(old.all_input_nodes, new.all_input_nodes, strict=True):
+            names[one.name] = other.name
+    return plan.renamed(names)
+
+
+def _operators(program: ExportedProgram) -> list[Node]:
+    return [node for node in program.graph.nodes if node.op == "call_function"]
+
+
 def _run(
-    prepared: PreparedProgram | CalibratedProgram,
-    module: GraphModule,
-    waiting: dict[str, Any],
-    data: Any,
-    method: str,
-    progress: bool | None,
+    prepared: PreparedProgram | CalibratedProgram, waiting: dict[str, Any], data: Any, progress: bool | None
 ) -> int:
     taps: dict[str, list[Any]] = {}
     for group in prepared.plan.groups:
         if group.name in waiting:
             for value in group.values:
                 taps.setdefault(value, []).append(waiting[group.name])
-    runner = _Runner(module, taps)
+    return _feed(prepared.program, taps, data, progress)
+
+
+def _feed(program: ExportedProgram, taps: Mapping[str, list[Any]], data: Any, progress: bool | None) -> int:
+    """Run all samples; returns how many there were."""
+    runner = _Runner(unlift(program), taps)
     count = 0
-    with torch.no_grad(), _shown(samples_of(data, method), progress) as samples:
+    with torch.no_grad(), _shown(data, progress) as samples:
         for count, sample in enumerate(samples, 1):
             runner.sample = count
-            runner.run(*flat_sample(prepared.program, sample, count))
+            runner.run(*flat_sample(program, sample, count))
     if not count:
         raise CalibrationError(
             "the calibration data is empty",

@@ -48,7 +48,7 @@ class QuantizationConfig:
     weight_bits: int = 8
     group_size: int | None = None
     per_token: bool = True
-    observer: str = "mse"
+    observer: str = "histogram"
     observer_options: Mapping[str, Any] = field(default_factory=dict)
     weight_method: str = "min_max"
     weights_only: bool = False
@@ -92,6 +92,13 @@ class QuantizationConfig:
         return None if self.weights_only else self._spec("activation", self._activation)
 
     @property
+    def input_tensor(self) -> Any:
+        """As `input_activation`, with one scale for a whole tensor: rows of images are no tokens."""
+        if not self.is_dynamic or self.weights_only:
+            return self.input_activation
+        return self._spec("tensor", lambda: self._activation("tensor"))
+
+    @property
     def output_activation(self) -> Any:
         """The spec of results; None with dynamic scales."""
         return None if self.is_dynamic else self.input_activation
@@ -116,9 +123,9 @@ class QuantizationConfig:
             known[name] = make()
         return known[name]
 
-    def _activation(self) -> Any:
+    def _activation(self, mode: str = "") -> Any:
         if self.is_dynamic:
-            mode = "token" if self.per_token else "tensor"
+            mode = mode or ("token" if self.per_token else "tensor")
             constructor = named("dynamic").with_args(dynamic=mode)
         else:
             constructor = named(self.observer).with_args(**self.observer_options)

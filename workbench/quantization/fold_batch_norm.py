@@ -6,6 +6,7 @@ will be quantized.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from workbench import provenance
 from workbench.edge.fake import fake_mode
 from workbench.edge.program import add_constant, constant_tensor, remove_inputs
 
-__all__ = ["BATCH_NORM", "fold_batch_norms", "foldable"]
+__all__ = ["BATCH_NORM", "FoldedNorm", "fold_batch_norms", "folded", "foldable"]
 
 aten = torch.ops.aten
 BATCH_NORM = aten.batch_norm.default
@@ -33,6 +34,35 @@ _LAYERS: dict[Any, bool] = {
 }
 
 
+@dataclass(frozen=True)
+class FoldedNorm:
+    """What a batch norm was before it was folded: training needs it again.
+
+    Attributes:
+        layer: Name of the layer that it was folded into.
+        weight: The layer's weight.
+        bias: The layer's bias, or None.
+        gamma: The norm's weight, or None.
+        beta: The norm's bias, or None.
+        mean: Running mean.
+        variance: Running variance.
+        momentum: Weight of the newest batch in them.
+        epsilon: Added to the variance.
+        transposed: The layer's output channels lie along axis 1 of its weight.
+    """
+
+    layer: str
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+    gamma: torch.Tensor | None
+    beta: torch.Tensor | None
+    mean: torch.Tensor
+    variance: torch.Tensor
+    momentum: float
+    epsilon: float
+    transposed: bool
+
+
 def foldable(node: Node) -> Node | None:
     """The layer that a batch norm can be folded into, or None."""
     if node.target is not BATCH_NORM or node.args[5]:
@@ -47,16 +77,16 @@ def foldable(node: Node) -> Node | None:
     return layer
 
 
-def fold_batch_norms(program: ExportedProgram) -> int:
+def fold_batch_norms(program: ExportedProgram) -> list[FoldedNorm]:
     """Fold in place.
 
     Args:
         program: A copy of one's own.
 
     Returns:
-        How many were folded.
+        What was folded.
     """
-    count = 0
+    found = []
     mode = fake_mode(program.graph_module)
     for norm in list(program.graph.nodes):
         layer = foldable(norm)
@@ -68,10 +98,16 @@ def fold_batch_norms(program: ExportedProgram) -> int:
             continue
         if given[0] is None or given[4] is None or given[5] is None:
             continue
-        weight, bias = _folded(given, float(norm.args[7]), _LAYERS[layer.target])
-        _replace(program, layer, norm, weight, bias, mode)
-        count += 1
-    return count
+        old = FoldedNorm(
+            layer.name,
+            *given,
+            float(norm.args[6]),
+            float(norm.args[7]),
+            _LAYERS[layer.target],  # type: ignore[arg-type, misc]
+        )
+        _replace(program, layer, norm, *folded(old), mode)
+        found.append(old)
+    return found
 
 
 def _replace(
@@ -105,20 +141,19 @@ def _tensor(program: ExportedProgram, node: Any) -> torch.Tensor | None:
     return constant_tensor(program, node) if isinstance(node, Node) else None
 
 
-def _folded(
-    given: list[torch.Tensor | None], epsilon: float, transposed: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
-    weight, bias, gamma, beta, mean, variance = (
-        None if item is None else item.detach().double() for item in given
-    )
-    assert weight is not None and mean is not None and variance is not None and given[0] is not None
-    scale = (variance + epsilon).rsqrt()
-    if gamma is not None:
-        scale = scale * gamma
-    shift = (-mean if bias is None else bias - mean) * scale
-    if beta is not None:
-        shift = shift + beta
+def folded(norm: FoldedNorm) -> tuple[torch.Tensor, torch.Tensor]:
+    """The weight and the bias of the layer with the norm in it."""
+    weight = norm.weight.detach().double()
+    scale = (norm.variance.detach().double() + norm.epsilon).rsqrt()
+    if norm.gamma is not None:
+        scale = scale * norm.gamma.detach().double()
+    shift = -norm.mean.detach().double()
+    if norm.bias is not None:
+        shift = shift + norm.bias.detach().double()
+    shift = shift * scale
+    if norm.beta is not None:
+        shift = shift + norm.beta.detach().double()
     shape = [1] * weight.dim()
-    shape[1 if transposed else 0] = -1
-    dtype = given[0].dtype
+    shape[1 if norm.transposed else 0] = -1
+    dtype = norm.weight.dtype
     return (weight * scale.reshape(shape)).to(dtype).contiguous(), shift.to(dtype)

@@ -193,3 +193,16 @@ class Plan:
                 stage="convert",
             )
         return self.without(set(self.layers) - wanted)
+
+    def renamed(self, names: Mapping[str, str]) -> Plan:
+        """The plan for a program in which some values have other names."""
+
+        def point(old: Point) -> Point:
+            return Point(names.get(old.value, old.value), old.reader)
+
+        groups = []
+        for group in self.groups:
+            spec = dataclasses.replace(group.spec, derived_from=tuple(map(point, group.spec.derived_from)))
+            points = tuple(map(point, group.points))
+            groups.append(Group(str(points[0]), spec, points, group.constant))
+        return Plan(tuple(groups), self.decisions, self.by)

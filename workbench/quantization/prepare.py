@@ -11,10 +11,12 @@ from torch.fx import GraphModule
 
 from workbench import provenance
 from workbench.backends.programs import copy_program
-from workbench.edge.program import constant_tensor, graph_modules
+from workbench.edge.program import constant_tensor, graph_modules, remove_inputs
 from workbench.errors import QuantizationError
+from workbench.passes.constant_folding import ConstantFolding
 from workbench.quantization import pt2e
 from workbench.quantization.edits import LayerEdit, with_edits
+from workbench.quantization.equalize import equalize
 from workbench.quantization.fold_batch_norm import fold_batch_norms
 from workbench.quantization.groups import annotation_of, groups_of
 from workbench.quantization.lifting import lift, unlift
@@ -25,13 +27,20 @@ from workbench.quantization.programs import PreparedProgram
 __all__ = ["prepare"]
 
 
-def prepare(program: ExportedProgram, quantizer: Any, *, edits: Iterable[LayerEdit] = ()) -> PreparedProgram:
+def prepare(
+    program: ExportedProgram,
+    quantizer: Any,
+    *,
+    edits: Iterable[LayerEdit] = (),
+    equalized: bool = False,
+) -> PreparedProgram:
     """Decide what of a program is quantized.
 
     Args:
         program: As `torch.export` made it, in evaluation mode. Not changed.
         quantizer: A quantizer of PT2E: ours, ExecuTorch's, or anybody's.
         edits: Decisions by hand about single layers, over those of the quantizer.
+        equalized: Even out the ranges of channels between layers before (`equalize`).
 
     Raises:
         QuantizationError: The quantizer's annotations contradict themselves, or an edit can't be honoured.
@@ -45,8 +54,10 @@ def prepare(program: ExportedProgram, quantizer: Any, *, edits: Iterable[LayerEd
         )
     own = copy_program(program)
     sources = provenance.assign(own)
-    fold_batch_norms(own)
+    norms = fold_batch_norms(own)
     own = _with_constant_weights(own)
+    if equalized:
+        equalize(own)
     module = unlift(own)
     chosen = with_edits(quantizer, module, edits)
     module = _called(chosen, "transform_for_annotation", module)
@@ -57,7 +68,7 @@ def prepare(program: ExportedProgram, quantizer: Any, *, edits: Iterable[LayerEd
         node.meta.pop(pt2e.ANNOTATION_KEY, None)
     made = lift(module, own)
     provenance.attach(made, sources)
-    return PreparedProgram(made, plan)
+    return PreparedProgram(made, plan, tuple(norms), program)
 
 
 def _called(quantizer: Any, name: str, module: GraphModule) -> GraphModule:
@@ -75,8 +86,6 @@ def _called(quantizer: Any, name: str, module: GraphModule) -> GraphModule:
 
 def _with_constant_weights(program: ExportedProgram) -> ExportedProgram:
     """Compute weights that depend on parameters alone, such as those with a weight norm."""
-    from workbench.passes.constant_folding import ConstantFolding
-
     computed = any(
         node.target in LAYERS and len(node.args) > 1 and node.args[1].op == "call_function"
         for node in program.graph.nodes
@@ -84,9 +93,7 @@ def _with_constant_weights(program: ExportedProgram) -> ExportedProgram:
     )
     if computed:
         ConstantFolding(layouts=True, limit=1 << 30).run(program)
-        unused = [n for n in program.graph.nodes if n.op == "placeholder" and not n.users]
-        from workbench.edge.program import remove_inputs
-
+        unused = [node for node in program.graph.nodes if node.op == "placeholder" and not node.users]
         remove_inputs(program, [node for node in unused if constant_tensor(program, node) is not None])
     return program
 

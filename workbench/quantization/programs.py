@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch.export import ExportedProgram
 
+from workbench.quantization.fold_batch_norm import FoldedNorm
 from workbench.quantization.plan import Plan
 from workbench.quantization.report import node_report, observer_report
 
@@ -24,10 +25,14 @@ class PreparedProgram:
     Attributes:
         program: The program, ready to be quantized: batch norms are folded, weights computed.
         plan: What is quantized, and how.
+        norms: The batch norms that were folded.
+        origin: The program that was prepared.
     """
 
     program: ExportedProgram
     plan: Plan
+    norms: tuple[FoldedNorm, ...] = field(default=(), repr=False)
+    origin: ExportedProgram | None = field(default=None, repr=False, compare=False)
 
     @property
     def report(self) -> pd.DataFrame:

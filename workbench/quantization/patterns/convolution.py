@@ -32,7 +32,7 @@ def _convolution(node: Node, config: Any, context: Context) -> Outcome:
         return Outcome(why=why)
     axis = 1 if node.target in TRANSPOSED else 0
     spec = config.weight_along(axis) if hasattr(config, "weight_along") else config.weight
-    inputs = {activation: config.input_activation, weight: spec}
+    inputs = {activation: getattr(config, "input_tensor", config.input_activation), weight: spec}
     after = None if config.output_activation is None else fused_activation(node)
     context.annotate(node, inputs, None if after else config.output_activation)
     if after is not None:
@@ -49,8 +49,8 @@ def _refused(node: Node, config: Any, weight: torch.Tensor) -> str:
     dynamic = config.input_activation is not None and config.input_activation.is_dynamic
     if dynamic and weight.dim() != 4:
         return "dynamic scales are for two-dimensional convolutions"
-    if dynamic and groups == weight.shape[0] and weight.shape[1] == 1:
-        return "a depthwise convolution does too little with a value to choose its scale at run time"
+    if dynamic and weight.shape[1] == 1:
+        return "a convolution of single channels does too little with a value to choose its scale at run time"
     return ""
 
 
