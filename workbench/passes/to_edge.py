@@ -70,7 +70,7 @@ def decompose(
     """Run the edge dialect's decompositions.
 
     Args:
-        program: Only gets source handles; its graph is not changed.
+        program: Only gets source handles; it is not changed otherwise.
         preserve: Operators that are kept everywhere.
         preserve_at: Operators that are kept at the exported nodes with these handles.
 
@@ -82,6 +82,7 @@ def decompose(
     """
     sources = provenance.assign(program)
     table = decomposition_table(preserve, dict(preserve_at or {}))
+    constants = dict(program.constants)
     try:
         with warnings.catch_warnings():
             # torch copies tree specs of a kind that it deprecates itself.
@@ -95,6 +96,9 @@ def decompose(
             stage="edge",
             hint="if one operator is at fault, keep it with EdgeCompileConfig(preserve_ops=[...])",
         ) from error
+    finally:
+        # torch takes non-persistent buffers out of the program that it decomposes, which could not run any more.
+        program.constants.update(constants)
     provenance.attach(decomposed, sources)
     return decomposed
 

@@ -64,6 +64,25 @@ def test_small_model_agrees_with_eager(name):
     _check(small(name))
 
 
+def test_exported_program_keeps_buffers_that_are_not_saved():
+    class Table(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("kept", torch.arange(4.0))
+            self.register_buffer("computed", torch.arange(4.0) * 2, persistent=False)
+
+        def forward(self, x):
+            return x * self.kept + self.computed
+
+    x = torch.randn(4)
+    exported = export(Table(), (x,))
+    constants = dict(exported.constants)
+    edge, _ = to_edge_program(exported)
+    assert dict(exported.constants) == constants and "computed" in constants
+    _agree(exported, (x,), Table()(x))
+    _agree(edge, (x,), Table()(x))
+
+
 def test_exported_program_is_not_changed():
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()).eval()
     exported = export(model, (torch.randn(1, 3, 8, 8),))
