@@ -132,8 +132,9 @@ class ProgramSetup final : public Setup {
   Program* program_;
   bool trial_;
   std::vector<Packed> packed_;
-  std::size_t constant_bytes_ = 0;  // of all constants, once asked for
-  std::byte* slab_ = nullptr;       // what is left of the last one
+  static constexpr std::size_t kUnknown = SIZE_MAX;
+  std::size_t constants_left_ = kUnknown;  // bytes of those that are not packed yet, about
+  std::byte* slab_ = nullptr;              // what is left of the last one
   std::size_t slab_left_ = 0;
 };
 

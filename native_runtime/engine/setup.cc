@@ -1,5 +1,8 @@
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdint>
+
 #include "engine/names.h"
 #include "engine/plan.h"
 #include "engine/program.h"
@@ -21,29 +24,45 @@ void prefer_large_pages(void* memory, std::size_t bytes) {
 #endif
 }
 
+// Makes all pages of memory that is about to be written present in one call: a fraction of the cost of a fault for
+// each. Only a hint too: old kernels do not know it.
+std::byte* populate(void* memory, std::size_t bytes) {
+#if defined(MADV_POPULATE_WRITE)
+  constexpr std::uintptr_t kPage = 4096;
+  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(memory) + kPage - 1) / kPage * kPage;
+  const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / kPage * kPage;
+  if (memory != nullptr && end > begin) {
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
+  }
+#endif
+  return static_cast<std::byte*>(memory);
+}
+
 }  // namespace
 
 void* ProgramSetup::allocate(std::size_t bytes) {
   return host_->allocate(host_->self, bytes == 0 ? 1 : bytes, kAlignment);
 }
 
-// Weights of programs that have many stand in slabs of large pages; those of small programs would not fill one.
+// Weights stand in slabs of large pages, as far as there are weights left that fill one.
 void* ProgramSetup::packed_memory(std::size_t bytes) {
-  if (constant_bytes_ == 0) {
+  if (constants_left_ == kUnknown) {
+    constants_left_ = 0;
     for (const Value& value : program_->graph.values) {
       if (value.kind != ValueKind::Constant) continue;
-      constant_bytes_ += static_cast<std::size_t>(value.shape.numel()) * element_size(value.dtype);
+      constants_left_ += static_cast<std::size_t>(value.shape.numel()) * element_size(value.dtype);
     }
   }
-  if (constant_bytes_ < kSlab) return allocate(bytes);
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t wanted = std::max(rounded, std::min(constants_left_, kSlab));
+  constants_left_ -= std::min(constants_left_, rounded);
   if (rounded <= slab_left_) {
     std::byte* memory = slab_;
     slab_ += rounded;
     slab_left_ -= rounded;
-    return memory;
+    return populate(memory, bytes);
   }
-  const std::size_t wanted = rounded >= kSlab ? rounded : kSlab;
+  if (wanted < kLargePage) return populate(allocate(bytes), bytes);
   auto* memory = static_cast<std::byte*>(host_->allocate(host_->self, wanted, kLargePage));
   if (memory == nullptr) return allocate(bytes);
   prefer_large_pages(memory, wanted);
@@ -51,7 +70,7 @@ void* ProgramSetup::packed_memory(std::size_t bytes) {
     slab_ = memory + rounded;
     slab_left_ = wanted - rounded;
   }
-  return memory;
+  return populate(memory, bytes);
 }
 
 void* ProgramSetup::allocate_packed(const void* constant, std::uint64_t format, std::size_t bytes, bool* ready) {
