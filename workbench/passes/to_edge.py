@@ -82,7 +82,6 @@ def decompose(
     """
     sources = provenance.assign(program)
     table = decomposition_table(preserve, dict(preserve_at or {}))
-    constants = dict(program.constants)
     try:
         with warnings.catch_warnings():
             # torch copies tree specs of a kind that it deprecates itself.
@@ -96,9 +95,9 @@ def decompose(
             stage="edge",
             hint="if one operator is at fault, keep it with EdgeCompileConfig(preserve_ops=[...])",
         ) from error
-    finally:
-        # torch takes non-persistent buffers out of the program that it decomposes, which could not run any more.
-        program.constants.update(constants)
+    # torch lets both programs share these tables; passes write to them.
+    decomposed._constants = dict(decomposed.constants)
+    decomposed._state_dict = dict(decomposed.state_dict)
     provenance.attach(decomposed, sources)
     return decomposed
 
