@@ -142,7 +142,7 @@ def _foldable(node: Node, values: dict[Node, Any]) -> bool:
     target = node.target
     if not isinstance(target, OpOverload):
         return getattr(target, "__name__", "") == "getitem"
-    if target.namespace == "quantized_decomposed" or _RANDOM in target.tags or has_effect(node):
+    if target.namespace in ("quantized_decomposed", "torchao") or _RANDOM in target.tags or has_effect(node):
         return False
     return target._opname not in ("empty", "_empty_dim_order") and _is_static(node.meta.get("val"))
 

@@ -25,6 +25,7 @@ from workbench.backends.xnnpack.configs import (
     config_of,
     spec_of,
 )
+from workbench.backends.xnnpack.configs.constants import MAKES_NUMBERS, name_of
 from workbench.backends.xnnpack.configs.dynamic import Dynamic, numbers_of_rows
 from workbench.backends.xnnpack.configs.quantize import group_of, is_constant_maker, is_quantize
 from workbench.errors import PartitionError
@@ -140,6 +141,8 @@ class XnnpackPartitioner(CapabilityPartitioner):
         )
 
         def wanted(node: Node) -> bool:
+            if name_of(node) in MAKES_NUMBERS and self._context_of(ep).is_constant(node):
+                return any(self._refusal(user, ep) is None for user in node.users)  # It goes with a layer.
             return self._refusal(node, ep) is None
 
         return whole, wanted

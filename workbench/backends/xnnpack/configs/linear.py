@@ -10,6 +10,7 @@ from torch.fx import Node
 from workbench.backends.base import WhyNot
 from workbench.backends.xnnpack.configs.base import Config, ConfigPrecisionType, Context, argument
 from workbench.backends.xnnpack.configs.constants import quantized_constant
+from workbench.backends.xnnpack.configs.dynamic import reshaped_rows
 from workbench.backends.xnnpack.quantization import PerTensor, permuted
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Linear(Config):
 
     def takes_rows(self, node: Node, operand: Node, context: Context) -> bool:
         """The input, where the weight is quantized symmetrically."""
-        if node.args[0] is not operand or node.args[1] is operand or operand.meta["val"].dim() < 2:
+        if node.args[0] is not operand or node.args[1] is operand:
             return False
         return self.refusal(node, context) is None and _reads_rows(node.args[1], (0, 1), context)
 
@@ -72,7 +73,9 @@ class Linear(Config):
         weight = builder.operand(node.args[1], weight=True)
         inputs = [value, weight, None if bias is None else builder.value(bias)]
         if value.rank == 1:
-            inputs[0] = builder.reshape(value, (1, *value.shape))
+            shape = (1, *value.shape)
+            rows = reshaped_rows(value, shape, {i + 1 for i in value.free}, builder)
+            inputs[0] = builder.reshape(value, shape) if rows is None else rows
             result = builder.call("FullyConnected", inputs, (1, *node.meta["val"].shape))
             builder.define(node, builder.reshape(result, result.shape[1:]))
             return

@@ -12,9 +12,9 @@ import torch
 from workbench.backends.xnnpack.graph import Call, Graph, Value
 from workbench.backends.xnnpack.quantization import PerTensor
 
-__all__ = ["integers_of", "is_quantization", "run"]
+__all__ = ["MOVES", "integers_of", "is_quantization", "run"]
 
-_MOVES = frozenset(
+MOVES = frozenset(
     {
         "Concatenate2",
         "Concatenate3",
@@ -27,6 +27,8 @@ _MOVES = frozenset(
         "StaticTranspose",
     }
 )
+"""Calls that move elements, and compute nothing."""
+
 _LEAST, _MOST = 2.0**-8, 2.0**7  # of the ratio of two scales, between which the library converts
 
 
@@ -70,7 +72,7 @@ def run(graph: Graph) -> int:
 
 def _moved(call: Call) -> Call | None:
     """Let a call work on integers; gives the conversion behind it."""
-    if call.kind not in _MOVES or call.output.quantization is not None:
+    if call.kind not in MOVES or call.output.quantization is not None:
         return None
     sources = [integers_of(value) for value in call.given]
     first = sources[0]

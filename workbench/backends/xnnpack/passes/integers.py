@@ -12,7 +12,7 @@ import torch
 
 from workbench.backends.xnnpack.configs.convolution import FILTER_AXIS
 from workbench.backends.xnnpack.graph import Call, Graph, Value
-from workbench.backends.xnnpack.passes.dequantize_late import integers_of, is_quantization
+from workbench.backends.xnnpack.passes.dequantize_late import MOVES, integers_of, is_quantization
 from workbench.backends.xnnpack.quantization import (
     PerChannel,
     PerGroup,
@@ -82,8 +82,10 @@ class _Work:
         if call.kind in LAYERS and computed[0] is not None and isinstance(computed[0].quantization, PerRow):
             self._rows(call, computed[0])
             return
-        if not quantizes and all(source is None for source in computed):
-            return  # It has nothing to do with integers.
+        layer = call.kind in LAYERS and _has_integers(call.inputs[1])
+        between = quantizes and any(source is not None for source in computed) and call.kind not in MOVES
+        if not layer and not between:
+            return  # An operator on floats that happens to stand beside integers.
         answer = self._answer(call, sources, behind if quantizes else None)
         if answer is not None:
             self.graph.unfused.append((call, *answer))
@@ -155,8 +157,19 @@ class _Work:
         self.count += 1
 
 
+def _has_integers(value: Value | None) -> bool:
+    return value is not None and value.quantization is not None
+
+
 def per_channel(filter_: Value, axis: int, *, keep_bits: bool) -> Value:
-    """A quantized weight with a scale for each output."""
+    """A quantized weight with a scale for each output.
+
+    Args:
+        filter_: The weight.
+        axis: The dimension of its outputs.
+        keep_bits: Whether it may stay at 4 bits; rows of an odd length never do: XNNPACK gets them wrong.
+    """
+    keep_bits = keep_bits and filter_.shape[-1] % 2 == 0
     quantization = filter_.quantization
     if isinstance(quantization, PerTensor):
         scales = torch.full((filter_.shape[axis],), quantization.scale)
