@@ -86,6 +86,7 @@ Error prepare(PrepareContext& context, Convolution& convolution) {
   // Sums of the taps, as those of columns of a product.
   Weights weights;
   weights.matrix.n = g.cout;
+  weights.matrix.k = g.taps();
   auto* sums = static_cast<std::int32_t*>(setup.allocate(static_cast<std::size_t>(g.cout) * sizeof(std::int32_t)));
   const std::size_t padding = static_cast<std::size_t>(g.cin + kSpreadChannels);
   auto* pixel = static_cast<std::uint8_t*>(setup.allocate(padding));
@@ -101,10 +102,15 @@ Error prepare(PrepareContext& context, Convolution& convolution) {
   std::fill_n(pixel, padding, static_cast<std::uint8_t>(operands.inputs[0].quantization->zero_point));
   convolution.padding = pixel;
   const LeftSide left(operands.inputs[0]);
-  WB_TRY(prepare_columns(setup, left, {*operands.inputs[1].quantization}, bias_of(operands), &weights));
+  WB_TRY(prepare_columns(setup, left, {*operands.inputs[1].quantization}, bias_of(operands), operands.outputs[0],
+                         &weights));
   WB_TRY(spread_columns(setup, g.cin, weights.columns.start, &blocks.start));
   WB_TRY(spread_columns(setup, g.cin, weights.columns.scale, &blocks.scale));
-  return spread_columns(setup, g.cin, weights.columns.bias, &blocks.bias);
+  WB_TRY(spread_columns(setup, g.cin, weights.columns.bias, &blocks.bias));
+  if (weights.columns.direct_scale == nullptr) return Error::Ok;
+  blocks.direct_inverse = weights.columns.direct_inverse;
+  WB_TRY(spread_columns(setup, g.cin, weights.columns.direct_scale, &blocks.direct_scale));
+  return spread_columns(setup, g.cin, weights.columns.direct_bias, &blocks.direct_bias);
 }
 
 // Of a thread: pointers to the rows of the kernel.
@@ -121,6 +127,9 @@ void run(const RunContext& context, const Convolution& convolution, const Finish
   const LeftSide left(x);
   const std::int64_t in_row = g.w * g.cin;
   const std::int64_t out_row = g.ow * g.cout * static_cast<std::int64_t>(element_size(out.dtype));
+  const DepthwiseBlocks& blocks = convolution.blocks;
+  const bool direct = finish.rest == nullptr && finish.store.bytes && blocks.direct_scale != nullptr &&
+                      blocks.direct_inverse == finish.store.inverse;
   const auto rows = [&](std::int64_t first, std::int64_t last, int thread) {
     auto* const pointers = reinterpret_cast<const std::uint8_t**>(context.scratch + thread * thread_bytes(g));
     for (std::int64_t i = first; i < last; ++i) {
@@ -129,7 +138,7 @@ void run(const RunContext& context, const Convolution& convolution, const Finish
         const std::int64_t y = i % g.oh * g.sh - g.top + ky * g.dh;
         pointers[ky] = y >= 0 && y < g.h ? base + y * in_row : nullptr;
       }
-      const DepthwiseRow row{convolution, pointers, left.form.flip, finish, i * g.ow};
+      const DepthwiseRow row{convolution, pointers, left.form.flip, finish, direct, i * g.ow};
       depthwise_row(row, out.as<std::byte>() + i * out_row);
     }
   };

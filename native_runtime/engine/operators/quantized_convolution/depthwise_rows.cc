@@ -37,12 +37,13 @@ struct Channels {
     const DepthwiseBlocks& blocks = block.row.convolution.blocks;
     weights = blocks.weights + index * tap_groups(block.g()) * block.g().kw * kSpreadVectors * kDotBytes;
     start = blocks.start + index * kSpreadChannels;
-    scale = blocks.scale + index * kSpreadChannels;
-    bias = blocks.bias + index * kSpreadChannels;
+    const bool direct = block.row.direct;
+    scale = (direct ? blocks.direct_scale : blocks.scale) + index * kSpreadChannels;
+    bias = (direct ? blocks.direct_bias : blocks.bias) + index * kSpreadChannels;
   }
 };
 
-// What the sums of pixel p become, where an epilogue follows or they stay numbers: in the order of the channels.
+// What the sums of pixel p become, where they are no bytes at once: in the order of the channels.
 [[gnu::noinline]] void store_ordered(const Block& block, const Channels& channels, int p,
                                      const Floats (&spread_numbers)[kSpreadVectors]) {
   const Finish& finish = block.row.finish;
@@ -74,16 +75,15 @@ template <bool Whole>
   for (int v = 0; v < kSpreadVectors; ++v) {
     numbers[v] = fma(floats_of(sums[v]), load(channels.scale + v * kFloats), load(channels.bias + v * kFloats));
   }
-  if (!s.bytes || block.row.finish.rest != nullptr) {
+  if (!block.row.direct) {
     store_ordered(block, channels, p, numbers);
     return;
   }
-  Ints q[kSpreadVectors];
-#pragma GCC unroll 4
-  for (int v = 0; v < kSpreadVectors; ++v) {
-    q[v] = nearest(at_most(at_least(numbers[v] * splat(s.inverse), s.low), s.high)) + s.zero;
-  }
   std::byte* to = block.to + p * block.g().cout + channels.first;
+  const DirectBytes bytes(s);
+  Shorts q[kSpreadVectors / 2];
+#pragma GCC unroll 2
+  for (int v = 0; v < kSpreadVectors; v += 2) q[v / 2] = bytes(numbers[v], numbers[v + 1]);
   if (s.is_signed) {
     store_spread<std::int8_t, Whole>(reinterpret_cast<std::int8_t*>(to), q, channels.count);
   } else {

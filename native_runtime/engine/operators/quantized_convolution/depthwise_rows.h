@@ -11,6 +11,7 @@ struct DepthwiseRow {
   const std::uint8_t* const* rows = nullptr;  // kh input rows; null where they are padding
   std::uint8_t flip = 0;
   const Finish& finish;
+  bool direct = false;   // Store::direct, with the scales of the blocks for it
   std::int64_t row = 0;  // of the result, seen as a matrix of pixels: that of the first one
 };
 

@@ -8,6 +8,9 @@ void ImageRows::fill(std::int64_t i, int rows, DotLeft* to, std::int64_t ld) con
   std::int64_t ox = i % g_.ow;
   std::int64_t oy = i / g_.ow % g_.oh;
   const std::uint8_t* image = image_ + i / g_.ow / g_.oh * g_.h * g_.w * g_.cin;
+  if (joined_ && fill_inside(image, oy * g_.sh - g_.top, ox * g_.sw - g_.left, ox + rows <= g_.ow ? rows : 0, to, ld)) {
+    return;
+  }
   for (int r = 0; r < rows; ++r) {
     const std::int64_t iy = oy * g_.sh - g_.top;
     const std::int64_t ix = ox * g_.sw - g_.left;
@@ -22,6 +25,19 @@ void ImageRows::fill(std::int64_t i, int rows, DotLeft* to, std::int64_t ld) con
     oy = 0;
     image += g_.h * g_.w * g_.cin;
   }
+}
+
+bool ImageRows::fill_inside(const std::uint8_t* image, std::int64_t iy, std::int64_t ix, int rows, DotLeft* to,
+                            std::int64_t ld) const {
+  const std::int64_t kernel_rows = (g_.kh - 1) * g_.dh + 1;
+  if (rows == 0 || iy < 0 || iy + kernel_rows > g_.h || ix < 0 || ix + (rows - 1) * g_.sw + g_.kw > g_.w) return false;
+  const std::int64_t length = g_.kw * g_.cin;
+  const std::int64_t step = g_.dh * g_.w * g_.cin;
+  const std::uint8_t* from = image + (iy * g_.w + ix) * g_.cin;
+  for (int r = 0; r < rows; ++r, from += g_.sw * g_.cin, to += ld) {
+    for (std::int64_t ky = 0; ky < g_.kh; ++ky) copy_left(from + ky * step, length, form_.flip, to + ky * length);
+  }
+  return true;
 }
 
 void ImageRows::fill_kernel_rows(const std::uint8_t* image, std::int64_t iy, std::int64_t ix, DotLeft* to) const {

@@ -25,6 +25,9 @@ class ImageRows {
 
  private:
   void fill(std::int64_t i, int rows, DotLeft* to, std::int64_t ld) const;
+  // Where no tap of `rows` (or none) pixels of a row is padding.
+  bool fill_inside(const std::uint8_t* image, std::int64_t iy, std::int64_t ix, int rows, DotLeft* to,
+                   std::int64_t ld) const;
   void fill_kernel_rows(const std::uint8_t* image, std::int64_t iy, std::int64_t ix, DotLeft* to) const;
   void fill_taps(const std::uint8_t* image, std::int64_t iy, std::int64_t ix, DotLeft* to) const;
 

@@ -25,6 +25,9 @@ struct DepthwiseBlocks {
   const std::int32_t* start = nullptr;
   const float* scale = nullptr;
   const float* bias = nullptr;
+  const float* direct_scale = nullptr;  // as those of Columns
+  const float* direct_bias = nullptr;
+  float direct_inverse = 0;
 };
 
 // The state of a node.

@@ -16,7 +16,8 @@ Error prepare(PrepareContext& context, Convolution& convolution) {
   WB_TRY(
       pack_weights(context.setup, weight_source(g, order, operands.inputs[1]), g.cout_group() * order.cout, &weights));
   const WeightScales scales{*operands.inputs[1].quantization, 0, g.cout_group()};
-  return prepare_columns(context.setup, LeftSide(operands.inputs[0]), scales, bias_of(operands), &weights);
+  return prepare_columns(context.setup, LeftSide(operands.inputs[0]), scales, bias_of(operands), operands.outputs[0],
+                         &weights);
 }
 
 std::int64_t shape(const Convolution& convolution, int threads) {

@@ -88,39 +88,33 @@ template <int Count, bool Whole>
 #endif
 }
 
-// A block of integers, as spread_channel says, to n bytes in the order of the channels.
+// A block of integers (shorts_of vectors 0 and 1, then 2 and 3), none of which needs more than a byte, to n bytes in
+// the order of the channels.
 template <typename Q, bool Whole>
-[[gnu::always_inline]] inline void store_spread(Q* to, const Ints (&q)[kSpreadVectors], int n) {
-  constexpr bool kSigned = std::is_same_v<Q, std::int8_t>;
+[[gnu::always_inline]] inline void store_spread(Q* to, const Shorts (&q)[kSpreadVectors / 2], int n) {
 #if defined(WB_ISA_avx512)
-  const __m512i low = _mm512_packs_epi32((__m512i)q[0], (__m512i)q[1]);
-  const __m512i high = _mm512_packs_epi32((__m512i)q[2], (__m512i)q[3]);
-  const __m512i bytes = kSigned ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+  constexpr bool kSigned = std::is_same_v<Q, std::int8_t>;
+  const __m512i bytes =
+      kSigned ? _mm512_packs_epi16((__m512i)q[0], (__m512i)q[1]) : _mm512_packus_epi16((__m512i)q[0], (__m512i)q[1]);
   if constexpr (Whole) {
     _mm512_storeu_si512(to, bytes);
   } else {
     _mm512_mask_storeu_epi8(to, ~std::uint64_t{0} >> (64 - n), bytes);
   }
 #else
-  Q bytes[4 * kFloats];
+  Q bytes[kSpreadChannels];
 #if defined(WB_ISA_avx2)
-  const __m256i shorts = _mm256_packs_epi32((__m256i)q[0], (__m256i)q[1]);
-  const __m128i low = _mm256_castsi256_si128(shorts);
-  const __m128i high = _mm256_extracti128_si256(shorts, 1);
+  constexpr bool kSigned = std::is_same_v<Q, std::int8_t>;
+  const __m128i low = _mm256_castsi256_si128((__m256i)q[0]);
+  const __m128i high = _mm256_extracti128_si256((__m256i)q[0], 1);
   const __m128i all = kSigned ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high);
-  if constexpr (Whole) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), all);
-    return;
-  }
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes), all);
-#elif defined(WB_ISA_neon)
-  if constexpr (Whole) {
-    store_narrowed(to, q[0], q[1], q[2], q[3]);
-    return;
-  }
-  store_narrowed(bytes, q[0], q[1], q[2], q[3]);
+  std::memcpy(bytes, &all, sizeof(all));
 #else
-  store_narrowed(bytes, q[0], q[1], Ints{}, Ints{});
+  using Bytes = std::int8_t __attribute__((vector_size(2 * kFloats)));
+  for (int v = 0; v < kSpreadVectors / 2; ++v) {
+    const Bytes part = __builtin_convertvector(q[v], Bytes);
+    std::memcpy(bytes + v * 2 * kFloats, &part, sizeof(part));
+  }
 #endif
   std::memcpy(to, bytes, Whole ? kSpreadChannels : static_cast<std::size_t>(n));
 #endif

@@ -47,7 +47,7 @@ Error prepare(PrepareContext& context, Convolution& convolution) {
     const IntegerSource source =
         taps ? phase_source(phases, phase, order, operands.inputs[1]) : weight_source(g, order, operands.inputs[1]);
     WB_TRY(pack_weights(context.setup, source, g.cout_group() * order.cout, one));
-    WB_TRY(prepare_columns(context.setup, left, scales, bias_of(operands), one));
+    WB_TRY(prepare_columns(context.setup, left, scales, bias_of(operands), operands.outputs[0], one));
   }
   return Error::Ok;
 }

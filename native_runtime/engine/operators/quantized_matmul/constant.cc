@@ -12,7 +12,7 @@ Error prepare(PrepareContext& context, MatMul& state) {
   const TensorView* bias = bias_of(operands);
   if (bias != nullptr) dense::mark_packed(context, 2);
   if (q.kind == Quantization::Kind::PerGroup) return prepare_groups(context.setup, q, bias, &state.weights);
-  return prepare_columns(context.setup, LeftSide(operands.inputs[0]), {q}, bias, &state.weights);
+  return prepare_columns(context.setup, LeftSide(operands.inputs[0]), {q}, bias, operands.outputs[0], &state.weights);
 }
 
 std::int64_t shape(const ShapeContext& context, MatMul& state) {

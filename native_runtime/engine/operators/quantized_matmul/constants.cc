@@ -30,6 +30,30 @@ float bias_scale(const TensorView& bias, std::int64_t channel) {
 
 bool same_scale(float own, float product) { return own == 0 || std::abs(own - product) <= 1e-6F * std::abs(product); }
 
+// Scales and biases in units of the result's scale, if sums and biases (of integers: at most `largest`) can't be many
+// of them.
+Error prepare_direct(Setup& setup, float result_scale, double largest, Weights* weights) {
+  constexpr double kMost = 1 << 30;
+  constexpr double kLargestProduct = 128 * 256;
+  const std::int64_t count = weights->count * weights->matrix.columns();
+  const double sum = static_cast<double>(weights->matrix.k) * kLargestProduct + largest;
+  const float inverse = 1.0F / result_scale;
+  float* scale = nullptr;
+  float* bias = nullptr;
+  WB_TRY(allocate_columns(setup, count, &scale));
+  WB_TRY(allocate_columns(setup, count, &bias));
+  for (std::int64_t i = 0; i < count; ++i) {
+    scale[i] = weights->columns.scale[i] * inverse;
+    bias[i] = weights->columns.bias[i] * inverse;
+    // Also false for NaN.
+    if (!(sum * static_cast<double>(scale[i]) + std::abs(static_cast<double>(bias[i])) < kMost)) return Error::Ok;
+  }
+  weights->columns.direct_scale = scale;
+  weights->columns.direct_bias = bias;
+  weights->columns.direct_inverse = inverse;
+  return Error::Ok;
+}
+
 }  // namespace
 
 bool good_bias(const Graph& graph, const Node& node) {
@@ -52,6 +76,9 @@ void Weights::at(std::int64_t i, PackedIntegers* matrix_of, Columns* columns_of)
   columns_of->sums += step;
   columns_of->scale += step;
   columns_of->bias += step;
+  if (columns_of->direct_scale == nullptr) return;
+  columns_of->direct_scale += step;
+  columns_of->direct_bias += step;
 }
 
 Error pack_weights(Setup& setup, const IntegerSource& source, std::int64_t next, Weights* weights) {
@@ -86,9 +113,10 @@ Error pack_weights(Setup& setup, const IntegerSource& source, std::int64_t next,
 }
 
 Error prepare_columns(Setup& setup, const LeftSide& left, const WeightScales& scales, const TensorView* bias,
-                      Weights* weights) {
+                      const TensorView& result, Weights* weights) {
   const PackedIntegers& matrix = weights->matrix;
   const std::int64_t columns = matrix.columns();
+  double largest = 0;  // of biases
   std::int32_t* start = nullptr;
   float* scale = nullptr;
   float* added = nullptr;
@@ -107,6 +135,7 @@ Error prepare_columns(Setup& setup, const LeftSide& left, const WeightScales& sc
       if (bias != nullptr && bias->dtype == ScalarType::Int) {
         const std::int32_t integer = bias->as<const std::int32_t>()[channel];
         const float own = bias_scale(*bias, channel);
+        largest = std::max(largest, std::abs(static_cast<double>(integer)));
         if (!left.rows && same_scale(own, scale[at])) {
           first += static_cast<std::uint32_t>(integer);
         } else {
@@ -121,7 +150,8 @@ Error prepare_columns(Setup& setup, const LeftSide& left, const WeightScales& sc
   weights->columns.start = start;
   weights->columns.scale = scale;
   weights->columns.bias = added;
-  return Error::Ok;
+  if (left.rows || !is_quantized(result)) return Error::Ok;
+  return prepare_direct(setup, result.quantization->scale, largest, weights);
 }
 
 Error prepare_groups(Setup& setup, const Quantization& quantization, const TensorView* bias, Weights* weights) {

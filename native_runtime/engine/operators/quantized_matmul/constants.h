@@ -74,9 +74,10 @@ struct LeftSide {
 // matrix to the next.
 Error pack_weights(Setup& setup, const IntegerSource& source, std::int64_t next, Weights* weights);
 
-// Columns of weights that are packed (or whose sums are known only in a run: then starts are left at the bias).
+// Columns of weights that are packed (or whose sums are known only in a run: then starts are left at the bias), for
+// such a result.
 Error prepare_columns(Setup& setup, const LeftSide& left, const WeightScales& scales, const TensorView* bias,
-                      Weights* weights);
+                      const TensorView& result, Weights* weights);
 
 // The same for weights quantized in groups.
 Error prepare_groups(Setup& setup, const Quantization& quantization, const TensorView* bias, Weights* weights);

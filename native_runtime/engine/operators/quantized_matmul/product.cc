@@ -35,6 +35,7 @@ class Worker {
     }
     if (product.b_zero != 0) tile_.adds = numbers_.adds;
     tile_.store = product.finish.rest == nullptr ? product.finish.store : product.finish.numbers;
+    tile_.store.direct = product.finish.direct(product.columns);
   }
 
   void rows(std::int64_t i, int rows) {
@@ -114,8 +115,8 @@ class Worker {
     tile_.b = product.b.panel(p);
     tile_.start = columns.start + column;
     tile_.sums = columns.sums + column;
-    tile_.scale = columns.scale + column;
-    tile_.bias = columns.bias + column;
+    tile_.scale = (tile_.store.direct ? columns.direct_scale : columns.scale) + column;
+    tile_.bias = (tile_.store.direct ? columns.direct_bias : columns.bias) + column;
     tile_.width = width;
     if (columns.group == 0) {
       tile_function(rows, vectors, nibbles)(tile_);

@@ -20,12 +20,21 @@ struct Columns {
   const std::int32_t* sums = nullptr;
   const float* scale = nullptr;
   const float* bias = nullptr;
-  std::int64_t group = 0;  // rows of B in a group of scales; 0: there are none
+  // Both in units of the result's scale; null where there is none, or where numbers may be near 2^31 of them.
+  const float* direct_scale = nullptr;
+  const float* direct_bias = nullptr;
+  float direct_inverse = 0;  // 1 / that scale
+  std::int64_t group = 0;    // rows of B in a group of scales; 0: there are none
   const float* weight_sums = nullptr;
 };
 
 // What becomes of numbers.
 struct Finish {
+  // May integers be stored as Columns::direct_scale has them?
+  [[nodiscard]] bool direct(const Columns& columns) const {
+    return rest == nullptr && store.bytes && columns.direct_scale != nullptr && columns.direct_inverse == store.inverse;
+  }
+
   Store store;
   const Epilogue* rest = nullptr;  // done before they are stored, after `number_store`'s clamp; null when there is none
   Store numbers;                   // with `rest`: before it

@@ -23,6 +23,8 @@ struct Store {
   bool is_signed = true;    // bytes
   float inverse = 1;        // bytes: 1 / scale
   std::int32_t zero = 0;    // bytes
+  // Bytes: what comes are numbers in units of the result's scale, none of them near 2^31.
+  bool direct = false;
 };
 
 struct Tile {

@@ -26,7 +26,7 @@ Error prepare(PrepareContext& context, MatMul& state) {
   const TensorView* bias = bias_of(operands);
   if (bias != nullptr) dense::mark_packed(context, 2);
   return prepare_columns(context.setup, LeftSide(operands.inputs[0]), {*operands.inputs[1].quantization}, bias,
-                         &state.weights);
+                         operands.outputs[0], &state.weights);
 }
 
 std::int64_t shape(const ShapeContext& context, MatMul& state) {
@@ -64,6 +64,10 @@ struct Run {
     product.columns = state.weights.columns;
     product.columns.scale += column;
     product.columns.bias += column;
+    if (product.columns.direct_scale != nullptr) {
+      product.columns.direct_scale += column;
+      product.columns.direct_bias += column;
+    }
     pack(left, of_b, column, scratch + product_scratch(s.k), &product);
     const MatrixRows matrix{a.as<const std::uint8_t>() + of_a * s.m * s.k, s.k, left.form.flip};
     product.m = s.m;

@@ -57,7 +57,7 @@ Error prepare(PrepareContext& context, MatMul& state) {
   const TensorView* bias = bias_of(operands);
   if (bias != nullptr) dense::mark_packed(context, 2);
   if (q.kind == Quantization::Kind::PerGroup) return prepare_groups(context.setup, q, bias, &state.weights);
-  return prepare_columns(context.setup, LeftSide(), {q}, bias, &state.weights);
+  return prepare_columns(context.setup, LeftSide(), {q}, bias, operands.outputs[0], &state.weights);
 }
 
 // Floats of a thread: rows of A of a product of numbers, a panel of B (or one row of A).
