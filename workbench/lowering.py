@@ -169,6 +169,22 @@ class Lowering(Runnable):
         """The program with quantize and dequantize operators; raises as `prepared`."""
         return self._quantization("quantize", Quantized)
 
+    @property
+    def quantization_report(self) -> pd.DataFrame:
+        """A row for each operator: quantized (how), float (why), or quantized but not fused by a backend (why).
+
+        Raises:
+            QuantizationError: This lowering is not quantized.
+        """
+        report = self.quantized.report
+        from workbench.quantization.report import with_backend  # it needs torchao
+
+        tables = []
+        for method in self.quantized.methods:
+            program, reasons = self.partitioned._programs[method], self.partitioned.reasons[method]
+            tables.append(with_backend(report[report["method"] == method], program, reasons))
+        return pd.concat(tables, ignore_index=True)
+
     def _quantization(self, step: str, kind: type[S]) -> S:
         if step not in self._result.stages:
             raise QuantizationError(

@@ -69,6 +69,7 @@ class _Writer:
         self._mode = fake_mode(module)
         self._scales: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
         self._constants: dict[Any, Node] = {}
+        self._reader: Node | None = None
 
     def write(self) -> None:
         for node in list(self._graph.nodes):
@@ -101,6 +102,7 @@ class _Writer:
         self, node: Node, group: Group, numbers: dict[str, Callable[[], Node]], reader: Node
     ) -> Node:
         """A dequantize node of the reader's own, behind a quantize node that all readers of a group share."""
+        self._reader = reader
         if group.name not in numbers:
             numbers[group.name] = self._written(node, group)
         with self._graph.inserting_before(reader):
@@ -227,7 +229,12 @@ class _Writer:
 
     def _bare(self, target: Any, arguments: tuple[Any, ...], origin: Node) -> Node:
         made = self._graph.call_function(target, arguments)
-        for key in ("nn_module_stack", "stack_trace", "custom", provenance.META_KEY, "source_fn_stack"):
+        # Inputs and weights are of no line; what reads them is.
+        place = origin if origin.meta.get("stack_trace") or self._reader is None else self._reader
+        for key in ("nn_module_stack", "stack_trace", "source_fn_stack"):
+            if key in place.meta:
+                made.meta[key] = place.meta[key]
+        for key in ("custom", provenance.META_KEY):
             if key in origin.meta:
                 made.meta[key] = origin.meta[key]
         return made

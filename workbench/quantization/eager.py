@@ -19,9 +19,7 @@ __all__ = ["from_eager"]
 
 quantized = torch.ops.quantized_decomposed
 functional = torch.nn.functional
-_ADVICE = (
-    "quantize the float model instead: wb.lower(model, inputs, recipe=wb.Recipe(quantizer=..., calibration=...))"
-)
+_ADVICE = "quantize the float model instead: wb.lower(model, inputs, recipe=wb.Recipe(quantizer=..., calibration=...))"
 
 
 def from_eager(model: torch.nn.Module) -> torch.nn.Module:

@@ -8,10 +8,13 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
+from workbench import provenance
+from workbench.edge.fake import fake_mode, fake_of
 from workbench.errors import QuantizationError, RecipeError
 from workbench.quantization import pt2e
 from workbench.quantization.config import QuantizationConfig
-from workbench.quantization.patterns import FAMILIES, LAYERS, TAKES_ALONG, Context, Outcome
+from workbench.quantization.patterns import BINARY, FAMILIES, LAYERS, TAKES_ALONG, Context, Outcome
+from workbench.quantization.patterns.base import is_float
 from workbench.quantization.plan import Decision
 from workbench.quantization.targets import module_path_of, module_types_of, operators_of
 
@@ -115,6 +118,27 @@ class XNNPACKQuantizer(pt2e.Quantizer):  # type: ignore[misc]
         return options
 
     # ---- PT2E's interface ----------------------------------------------------------------------------------
+
+    def transform_for_annotation(self, model: GraphModule) -> GraphModule:
+        """Make constants of the numbers that are added to or multiplied with values that may be quantized."""
+        mode = None
+        for node in list(model.graph.nodes):
+            if node.op != "call_function" or node.target not in BINARY or not is_float(node):
+                continue
+            config = self._config_of(node)
+            number = node.args[1] if len(node.args) > 1 else None
+            if config is None or config.output_activation is None or not isinstance(number, int | float):
+                continue
+            mode = mode or fake_mode(model)
+            name = f"_number_of_{node.name}"
+            value = torch.tensor(float(number))
+            model.register_buffer(name, value)
+            with model.graph.inserting_before(node):
+                constant = model.graph.create_node("get_attr", name)
+            constant.meta["val"] = fake_of(value, mode)
+            provenance.transfer((node,), constant)
+            node.update_arg(1, constant)
+        return model
 
     def annotate(self, model: GraphModule) -> GraphModule:
         """Annotate the nodes of a module, and say in `decisions` what became of each.

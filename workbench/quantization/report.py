@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch.export import ExportedProgram
+from torch.fx import Node
 
 from workbench import provenance
 from workbench.quantization.observers.base import ObserverReport
@@ -122,35 +124,56 @@ def _extreme(observer: Any, name: str, pick: str) -> float:
     return float(getattr(found, pick)())
 
 
-def with_backend(report: pd.DataFrame, reasons: Iterable[Any], taken: Iterable[int]) -> pd.DataFrame:
-    """The node report with what the backend made of each quantized node.
+def with_backend(report: pd.DataFrame, program: ExportedProgram, reasons: Iterable[Any] = ()) -> pd.DataFrame:
+    """The node report with what the backends made of each quantized node.
 
     Args:
         report: What `node_report` gave.
+        program: The partitioned program: nodes that a backend takes have a delegation tag.
         reasons: What the partitioners say about the nodes that they left (`Partitioned.reasons`).
-        taken: Source handles of all nodes that a backend took.
 
     Returns:
-        The report with the columns fused (True, False, or None for float nodes) and backend_why; nodes that are
-        quantized but not taken have the state `"quantized, not fused"`.
+        The report with the columns fused (True, False, or None for float nodes) and backend_why. Nodes that are
+        quantized, but that no backend computes on integers, have the state `"quantized, not fused"`.
     """
-    inside = set(taken)
-    said: dict[int, list[str]] = {}
+    by_handle: dict[int, list[Node]] = {}
+    for node in provenance.nodes_of(program.graph_module):
+        if node.op == "call_function" and not _rounds(node) and node.target is not operator.getitem:
+            for handle in provenance.handles(node):
+                by_handle.setdefault(handle, []).append(node)
+    said: dict[str, str] = {}
     for reason in reasons:
-        for handle in getattr(reason, "handles", ()) or ():
-            said.setdefault(handle, []).append(f"{reason.reason}" + (f" ({reason.by})" if reason.by else ""))
-    made = report.copy()
-    fused: list[Any] = []
+        more = f"; eligible if {reason.eligible_if}" if reason.eligible_if else ""
+        said[reason.node] = f"{reason.reason}{more}" + (f" ({reason.by})" if reason.by else "")
+    asked = bool(said) or any("delegation_tag" in n.meta for nodes in by_handle.values() for n in nodes)
+    fused: list[bool | None] = []
     why: list[str] = []
     for state, handles in zip(report["state"], report["handles"], strict=True):
-        here = set(handles)
-        found = list(dict.fromkeys(text for handle in sorted(here) for text in said.get(handle, ())))
-        taken_here = bool(here & inside)
-        fused.append(None if state == "float" else taken_here and not found)
-        why.append(
-            "; ".join(found) if found else ("" if taken_here or state == "float" else "no partitioner asked")
-        )
-    made["fused"], made["backend_why"] = fused, why
+        nodes = list(dict.fromkeys(node for handle in handles for node in by_handle.get(handle, ())))
+        text = "" if state == "float" else _not_fused(nodes, said, asked)
+        fused.append(None if state == "float" else not text)
+        why.append(text)
+    made = report.assign(fused=pd.Series(fused, dtype=object, index=report.index), backend_why=why)
     lost = [state == "quantized" and not ok for state, ok in zip(made["state"], fused, strict=True)]
     made.loc[lost, "state"] = "quantized, not fused"
     return made
+
+
+def _not_fused(nodes: list[Node], said: Mapping[str, str], asked: bool) -> str:
+    """Why no backend computes these nodes on integers; empty where one does."""
+    if not asked:
+        return "no partitioner was asked"
+    for node in nodes:
+        tag = node.meta.get("delegation_tag")
+        if tag is None:
+            around = [near for near in (*node.all_input_nodes, *node.users) if near.name in said]
+            found = said.get(node.name) or next((said[near.name] for near in around), "")
+            return found or f"`{node.name}` stands in no partition"
+        for source in node.all_input_nodes:
+            if _rounds(source) and source.meta.get("delegation_tag") != tag:
+                return f"the backend takes `{node.name}` in floats: `{source.name}` stands outside"
+    return ""
+
+
+def _rounds(node: Node) -> bool:
+    return str(node.target).startswith("quantized_decomposed.")

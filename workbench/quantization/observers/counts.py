@@ -17,7 +17,7 @@ class Counts:
     """Counts of values in equal bins.
 
     The width of a bin is a power of two and bins begin at its multiples, so that a wider range joins whole
-    bins: the counts are the same in whichever order the data comes.
+    bins: the order in which data comes changes nothing, but for values on the very edge of a bin.
 
     Attributes:
         low: Where the first bin begins.
@@ -29,6 +29,7 @@ class Counts:
         self.low = 0.0
         self.width = 0.0
         self.counts = np.zeros(BINS, np.int64)
+        self._min, self._max = math.inf, -math.inf
 
     @property
     def total(self) -> int:
@@ -62,22 +63,19 @@ class Counts:
         self.counts += found
 
     def _cover(self, low: float, high: float) -> None:
+        """Widen the bins until [low, high] lies in them, with room for the rounding of their ends."""
+        self._min, self._max = low, high = min(low, self._min), max(high, self._max)
         if self.width and self.low <= low and high < self.low + self.width * BINS:
             return
-        empty = not self.width
-        if not empty:
-            low = min(low, self.low)
-            high = max(high, self.low + self.width * (BINS - 1))
         span = max(high - low, abs(high) * 1e-6, abs(low) * 1e-6, 1e-30)
         width = max(self.width, 2.0 ** math.ceil(math.log2(span / (BINS - 2))))
-        while math.floor(low / width) * width + width * BINS <= high:
-            width *= 2
         first = math.floor(low / width) * width
-        if not empty:
+        if self.width:
             factor = round(width / self.width)
             offset = round((self.low - first) / self.width)
+            used = np.flatnonzero(self.counts)
             moved = np.zeros(BINS, np.int64)
-            np.add.at(moved, (np.arange(BINS) + offset) // factor, self.counts)
+            np.add.at(moved, (used + offset) // factor, self.counts[used])
             self.counts = moved
         self.low, self.width = first, width
 
@@ -101,9 +99,16 @@ class Counts:
 
     def state(self) -> dict[str, Any]:
         """The content, for `restore`."""
-        return {"low": self.low, "width": self.width, "counts": self.counts.copy()}
+        return {
+            "low": self.low,
+            "width": self.width,
+            "min": self._min,
+            "max": self._max,
+            "counts": self.counts.copy(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take the content that `state` gave."""
         self.low, self.width = float(state["low"]), float(state["width"])
+        self._min, self._max = float(state["min"]), float(state["max"])
         self.counts = np.asarray(state["counts"], np.int64).copy()

@@ -19,7 +19,7 @@ from workbench.quantization.patterns import (
 )
 from workbench.quantization.patterns.base import Context, Family, Outcome
 
-__all__ = ["FAMILIES", "LAYERS", "TAKES_ALONG", "Context", "Outcome"]
+__all__ = ["BINARY", "FAMILIES", "LAYERS", "TAKES_ALONG", "Context", "Outcome"]
 
 FAMILIES: dict[Any, Family] = {
     operator: family
@@ -27,6 +27,7 @@ FAMILIES: dict[Any, Family] = {
     for operator, family in module.FAMILY.items()
 }
 
-# Operators that want integers by themselves, and those that only take them along where a reader wants them.
+# Operators of two values; operators that want integers by themselves, and those that only take them along where a reader wants them.
+BINARY = frozenset(binary.FAMILY)
 LAYERS = frozenset({*linear.FAMILY, *convolution.FAMILY})
 TAKES_ALONG = frozenset({*binary.FAMILY, *pointwise.FAMILY, *pooling.FAMILY, *shared.FAMILY})
