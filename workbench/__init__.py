@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workbench import errors as errors
+    from workbench import pruning as pruning
+    from workbench import quantization as quantization
     from workbench import runtime as runtime
     from workbench.backends import BackendDetails as BackendDetails
     from workbench.backends import CompileSpec as CompileSpec
@@ -43,18 +45,21 @@ if TYPE_CHECKING:
     from workbench.pruning import MagnitudePruner as MagnitudePruner
     from workbench.pruning import PruningReport as PruningReport
     from workbench.pruning import StructuredPruner as StructuredPruner
-    from workbench.recipe import EdgeOptions as EdgeOptions
-    from workbench.recipe import Edit as Edit
     from workbench.quantization import LayerEdit as LayerEdit
     from workbench.quantization import QuantizationConfig as QuantizationConfig
     from workbench.quantization import XNNPACKQuantizer as XNNPACKQuantizer
     from workbench.quantization import (
         get_symmetric_quantization_config as get_symmetric_quantization_config,
     )
+    from workbench.recipe import EdgeOptions as EdgeOptions
+    from workbench.recipe import Edit as Edit
     from workbench.recipe import MemoryOptions as MemoryOptions
     from workbench.recipe import QuantizationOptions as QuantizationOptions
     from workbench.recipe import Recipe as Recipe
     from workbench.run import Run as Run
+    from workbench.search import Budget as Budget
+    from workbench.search import SearchResult as SearchResult
+    from workbench.search import search as search
     from workbench.selection import Selection as Selection
 
 __version__ = "0.1.0"
@@ -63,6 +68,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BackendDetails": "backends",
     "Comparison": "compare",
+    "Budget": "search",
     "CompileSpec": "backends",
     "CpuPartitioner": "backends.cpu",
     "Component": "component",
@@ -89,6 +95,7 @@ _HOME = {
     "QuantizationOptions": "recipe",
     "Recipe": "recipe",
     "Run": "run",
+    "SearchResult": "search",
     "Selection": "selection",
     "WorkbenchError": "errors",
     "XNNPACKQuantizer": "quantization",
@@ -98,12 +105,13 @@ _HOME = {
     "get_symmetric_quantization_config": "quantization",
     "lower": "lowering",
     "open": "opened",
+    "search": "search",
     "to_backend": "backends",
     "to_edge": "managers",
     "to_edge_transform_and_lower": "managers",
     "workbench": "display",
 }
-_MODULES = ("errors", "runtime")
+_MODULES = ("errors", "pruning", "quantization", "runtime")
 
 __all__ = [*sorted(_HOME), *_MODULES, "__version__"]
 

@@ -22,6 +22,7 @@ __all__ = [
     "PartitionError",
     "QuantizationError",
     "RecipeError",
+    "SearchError",
     "SelectionError",
     "SerializationError",
     "TraceError",
@@ -161,6 +162,10 @@ class RecipeError(WorkbenchError):
 
 class TraceError(WorkbenchError):
     """A trace could not be recorded, read or joined with its program."""
+
+
+class SearchError(WorkbenchError):
+    """A search for a compressed model can't begin, or found nothing within its budget."""
 
 
 class SelectionError(WorkbenchError):
