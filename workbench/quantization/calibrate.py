@@ -22,6 +22,7 @@ from workbench import provenance
 from workbench.backends.programs import copy_program
 from workbench.errors import CalibrationError, CalibrationWarning
 from workbench.quantization.data import flat_sample, length, samples_of
+from workbench.quantization.functional import writes_state
 from workbench.quantization.lifting import attribute, unlift
 from workbench.quantization.observers import MinMax
 from workbench.quantization.observers.base import not_finite
@@ -164,7 +165,7 @@ def _run(
 
 def _feed(program: ExportedProgram, taps: Mapping[str, list[Any]], data: Any, progress: bool | None) -> int:
     """Run all samples; returns how many there were."""
-    runner = _Runner(unlift(program), taps)
+    runner = _Runner(_with_own_state(unlift(program), program), taps)
     count = 0
     with torch.no_grad(), _shown(data, progress) as samples:
         for count, sample in enumerate(samples, 1):
@@ -179,6 +180,16 @@ def _feed(program: ExportedProgram, taps: Mapping[str, list[Any]], data: Any, pr
             hint="an iterator can be read once only: give a list, or a function that returns a new iterator",
         )
     return count
+
+
+def _with_own_state(module: GraphModule, program: ExportedProgram) -> GraphModule:
+    """Give a module buffers of its own where running it may write them: the model's are not touched."""
+    if writes_state(program):
+        for target in program.graph_signature.inputs_to_buffers.values():
+            owner, _, name = target.rpartition(".")
+            holder = module.get_submodule(owner) if owner else module
+            setattr(holder, name, getattr(holder, name).detach().clone())
+    return module
 
 
 class _Runner(Interpreter):

@@ -275,6 +275,8 @@ class _Writer:
     def _checked(self, group: Group, scale: Any, zero: Any) -> tuple[torch.Tensor, torch.Tensor]:
         scale = torch.as_tensor(scale).detach().double()
         zero = torch.as_tensor(zero).detach()
+        if zero.dtype.is_floating_point:
+            zero = zero.round().to(torch.int64)  # some schemes of PT2E have zero points between two numbers
         if not bool(torch.isfinite(scale).all()) or not bool((scale > 0).all()):
             raise QuantizationError(
                 f"the scale of `{group.name}` can't be used",

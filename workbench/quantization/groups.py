@@ -216,7 +216,11 @@ def _observer(given: Any, common: dict[str, Any]) -> Any:
 
 
 def _per_channel(qscheme: Any) -> bool:
-    return qscheme in (torch.per_channel_symmetric, torch.per_channel_affine)
+    return qscheme in (
+        torch.per_channel_symmetric,
+        torch.per_channel_affine,
+        torch.per_channel_affine_float_qparams,
+    )
 
 
 def _integer(dtype: torch.dtype) -> torch.dtype:

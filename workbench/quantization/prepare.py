@@ -18,6 +18,7 @@ from workbench.quantization import pt2e
 from workbench.quantization.edits import LayerEdit, with_edits
 from workbench.quantization.equalize import equalize
 from workbench.quantization.fold_batch_norm import fold_batch_norms
+from workbench.quantization.functional import make_functional
 from workbench.quantization.groups import annotation_of, groups_of
 from workbench.quantization.lifting import lift, unlift
 from workbench.quantization.patterns import LAYERS
@@ -54,6 +55,7 @@ def prepare(
         )
     own = copy_program(program)
     sources = provenance.assign(own)
+    make_functional(own)
     norms = fold_batch_norms(own)
     own = _with_constant_weights(own)
     if equalized:

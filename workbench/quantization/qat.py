@@ -21,6 +21,7 @@ from workbench.errors import QuantizationError
 from workbench.quantization.convert import convert
 from workbench.quantization.fake_quantize import FakeQuantize, fake_quantize_of
 from workbench.quantization.fold_batch_norm import folded
+from workbench.quantization.functional import writes_state
 from workbench.quantization.lifting import attribute, unlift
 from workbench.quantization.norm_in_training import LayerWithNorm
 from workbench.quantization.plan import Point
@@ -41,10 +42,9 @@ def prepare_qat(program: ExportedProgram, quantizer: Any, **options: Any) -> Tra
     Raises:
         QuantizationError: As of `prepare`; or the program changes buffers, which training can't follow.
     """
-    changed = [
-        spec.target for spec in program.graph_signature.output_specs if spec.kind != OutputKind.USER_OUTPUT
-    ]
-    if changed:
+    specs = program.graph_signature.output_specs
+    changed = [spec.target for spec in specs if spec.kind != OutputKind.USER_OUTPUT]
+    if changed := [*changed, *writes_state(program)]:
         raise QuantizationError(
             "a program that changes its buffers can't be trained",
             stage="prepare",

@@ -146,9 +146,35 @@ def test_buffers_that_the_model_writes_are_kept() -> None:
         quantizer=wb.XNNPACKQuantizer().set_global(STATIC), calibration=[torch.rand(1, 4) for _ in range(3)]
     )
     x = torch.rand(1, 4)
-    lowering = wb.lower(Counts().eval(), (x,), recipe=recipe)
+    model = Counts().eval()
+    lowering = wb.lower(model, (x,), recipe=recipe)
+    assert float(model.seen) == 0, "calibration wrote the model's buffer"
+    assert lowering.exported.intact()
     first, second = (lowering.execute(x)[0].clone() for _ in range(2))
     torch.testing.assert_close(second - first, torch.ones(1, 2), atol=1e-5, rtol=0)
+
+
+def test_values_that_are_written_in_place_are_read_as_written() -> None:
+    class Written(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.a(x)
+            z = torch.relu_(y)
+            return self.b(y + z.mul_(2.0))
+
+    torch.manual_seed(0)
+    model = Written().eval()
+    data = [torch.randn(2, 4) for _ in range(4)]
+    prepared = prepare(export(model, (data[0],)), wb.XNNPACKQuantizer().set_global(STATIC))
+    assert (prepared.report["state"] == "quantized").all(), prepared.report.to_string()
+    made = convert(calibrate(prepared, data))
+    with torch.no_grad():
+        wanted = model(data[0])
+        torch.testing.assert_close(prepared.program.module()(data[0]), wanted)
+        assert float((made.module()(data[0]) - wanted).norm() / wanted.norm()) < 0.05
 
 
 def test_foreign_quantizers_are_taken() -> None:
