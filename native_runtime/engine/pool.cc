@@ -34,21 +34,40 @@ std::int64_t clock_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// Which job is open, in one word, so that taking an index of it is one compare-and-swap: whoever succeeds has seen the
-// limit and the count of this very job, and the job can't end before the index that he took is done.
-//   bits 0-23 next index, 24-47 count, 48-55 threads, 56-63 generation
+// Each thread has a run of a job's indices, in one word, from whose front it takes; who has none left takes from the
+// back of others'. So threads do the same part of one job after another, and what they read is in their own caches.
+// Taking an index is one compare-and-swap on a word that names the job: whoever succeeds has seen this very job, and
+// the job can't end before the index that he took is done.
+//   bits 0-23 next index, 24-47 end, 48-63 generation
 constexpr int kIndexBits = 24;
 constexpr std::int64_t kMostIndices = (std::int64_t{1} << kIndexBits) - 1;
+struct Indices {
+  std::uint64_t bits;
+
+  static Indices make(std::uint64_t generation, std::int64_t begin, std::int64_t end) {
+    return {generation << 48 | static_cast<std::uint64_t>(end) << 24 | static_cast<std::uint64_t>(begin)};
+  }
+  [[nodiscard]] std::int64_t next() const { return static_cast<std::int64_t>(bits & kMostIndices); }
+  [[nodiscard]] std::int64_t end() const { return static_cast<std::int64_t>(bits >> kIndexBits & kMostIndices); }
+  [[nodiscard]] std::uint64_t generation() const { return bits >> 48; }
+  [[nodiscard]] bool empty() const { return next() >= end(); }
+  [[nodiscard]] Indices without_first() const { return {bits + 1}; }
+  [[nodiscard]] Indices without_last() const { return {bits - (std::uint64_t{1} << kIndexBits)}; }
+};
+
+// The latest job: its generation and the threads that it is for.
 struct Ticket {
   std::uint64_t bits;
 
-  static Ticket make(std::uint64_t generation, int threads, std::int64_t count) {
-    return {generation << 56 | static_cast<std::uint64_t>(threads) << 48 | static_cast<std::uint64_t>(count) << 24};
+  static Ticket make(std::uint64_t generation, int threads) {
+    return {generation << 16 | static_cast<std::uint64_t>(threads)};
   }
-  [[nodiscard]] std::int64_t index() const { return static_cast<std::int64_t>(bits & kMostIndices); }
-  [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(bits >> kIndexBits & kMostIndices); }
-  [[nodiscard]] int threads() const { return static_cast<int>(bits >> 48 & 0xff); }
-  [[nodiscard]] bool open_for(int thread) const { return index() < count() && thread < threads(); }
+  [[nodiscard]] int threads() const { return static_cast<int>(bits & 0xffff); }
+  [[nodiscard]] std::uint64_t generation() const { return bits >> 16; }
+};
+
+struct alignas(64) Run {
+  std::atomic<std::uint64_t> indices{0};
 };
 
 class Workers {
@@ -66,7 +85,13 @@ class Workers {
     task_ = task;
     argument_ = argument;
     done_.store(0, std::memory_order_relaxed);
-    ticket_.store(Ticket::make(++generation_ & 0xff, std::min(threads, started_ + 1), count).bits);
+    const int used = std::min(threads, started_ + 1);
+    const std::uint64_t generation = ++generation_ & 0xffff;
+    for (int t = 0; t < used; ++t) {
+      const Indices indices = Indices::make(generation, count * t / used, count * (t + 1) / used);
+      runs_[t].indices.store(indices.bits, std::memory_order_release);
+    }
+    ticket_.store(Ticket::make(generation, used).bits);
     if (sleepers_.load() != 0) wake();
     work(0);
     wait_until_done(count);
@@ -79,6 +104,7 @@ class Workers {
     started_ = 0;
     sleepers_.store(0);
     ticket_.store(0);
+    for (Run& run : runs_) run.indices.store(0);
     busy_.store(false);
   }
 
@@ -106,13 +132,40 @@ class Workers {
 
   // Takes indices of the open job until there is none.
   void work(int thread) {
-    std::uint64_t bits = ticket_.load(std::memory_order_acquire);
-    while (Ticket{bits}.open_for(thread)) {
-      if (!ticket_.compare_exchange_weak(bits, bits + 1, std::memory_order_acquire)) continue;
-      task_(argument_, Ticket{bits}.index(), thread);
-      done_.fetch_add(1, std::memory_order_release);
-      bits = ticket_.load(std::memory_order_acquire);
+    const Ticket ticket{ticket_.load(std::memory_order_acquire)};
+    if (thread >= ticket.threads()) return;
+    for (int i = 0; i < ticket.threads(); ++i) {
+      const int from = (thread + i) % ticket.threads();
+      std::int64_t index = 0;
+      while (take(from, i == 0, ticket.generation(), &index)) {
+        task_(argument_, index, thread);
+        done_.fetch_add(1, std::memory_order_release);
+      }
     }
+  }
+
+  // One of the indices that a thread has left: the first for itself, the last for others.
+  bool take(int from, bool own, std::uint64_t generation, std::int64_t* index) {
+    std::atomic<std::uint64_t>& word = runs_[from].indices;
+    Indices left{word.load(std::memory_order_acquire)};
+    while (left.generation() == generation && !left.empty()) {
+      const Indices rest = own ? left.without_first() : left.without_last();
+      if (!word.compare_exchange_weak(left.bits, rest.bits, std::memory_order_acquire)) continue;
+      *index = own ? left.next() : rest.end();
+      return true;
+    }
+    return false;
+  }
+
+  // Has the latest job something left for this thread?
+  [[nodiscard]] bool open_for(int thread, std::memory_order order) const {
+    const Ticket ticket{ticket_.load(order)};
+    if (thread >= ticket.threads()) return false;
+    for (int t = 0; t < ticket.threads(); ++t) {
+      const Indices left{runs_[t].indices.load(order)};
+      if (left.generation() == ticket.generation() && !left.empty()) return true;
+    }
+    return false;
   }
 
   // The last indices may be with threads that the system has put aside: then its processor is better left to them.
@@ -137,7 +190,7 @@ class Workers {
     const std::int64_t end = clock_ns() + kSpinNs;
     do {
       for (int i = 0; i < kLooksBetweenClocks; ++i) {
-        if (Ticket{ticket_.load(std::memory_order_relaxed)}.open_for(thread)) return true;
+        if (open_for(thread, std::memory_order_relaxed)) return true;
         pause();
       }
     } while (clock_ns() < end);
@@ -148,7 +201,7 @@ class Workers {
   void sleep(int thread) {
     sleepers_.fetch_add(1);
     const std::uint32_t epoch = epoch_.load();
-    if (!Ticket{ticket_.load()}.open_for(thread)) {
+    if (!open_for(thread, std::memory_order_seq_cst)) {
       ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&epoch_), FUTEX_WAIT_PRIVATE, epoch, nullptr, nullptr, 0);
     }
     sleepers_.fetch_sub(1);
@@ -161,6 +214,7 @@ class Workers {
   }
 
   alignas(64) std::atomic<std::uint64_t> ticket_{0};
+  Run runs_[Pool::kMostThreads];
   alignas(64) std::atomic<std::int64_t> done_{0};
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<std::uint32_t> epoch_{0};

@@ -28,7 +28,7 @@ struct Convolution {
   const float* taps = nullptr;   // Depthwise, Winograd: as the method wants them
   const float* zeros = nullptr;  // Depthwise: a pixel of padding
   std::int64_t block = 0;        // Winograd: tiles at a time
-  bool by_panels = false;        // Winograd: threads share the output channels, not the tiles
+  std::int64_t parts = 1;        // Winograd: in which the output channels are split among threads
 };
 
 extern const Method kProductMethod, kDepthwiseMethod;

@@ -1,7 +1,7 @@
 // 3x3 convolutions of stride 1 by Winograd's transforms. Tiles of the image are transformed some at a time, so that
 // what is transformed stays in the second-level cache; then each of the side^2 elements of a tile is a matrix product
 // over the channels, for a panel of output channels at a time. Threads share tiles, or, where the weights are large or
-// the tiles few, panels: then all of them transform the tiles first.
+// the tiles few, panels.
 #include <algorithm>
 
 #include "engine/operators/convolution/method.h"
@@ -79,8 +79,8 @@ struct WinogradMethod {
     const std::int64_t count = std::max<std::int64_t>(Tiles::count(g), 1);
     const std::int64_t most = most_winograd_tiles<M>(g);
     std::int64_t blocks = (count + most - 1) / most;
-    convolution.by_panels = by_panels(convolution, count, threads);
-    if (!convolution.by_panels) blocks = std::min((blocks + threads - 1) / threads * threads, count);
+    convolution.parts = by_panels(convolution, count, threads) ? threads : 1;
+    if (convolution.parts == 1) blocks = std::min((blocks + threads - 1) / threads * threads, count);
     convolution.block = (count + blocks - 1) / blocks;
     // Not by the block, which may be larger for fewer tiles, nor by how threads share: what is planned for the bounds
     // has to do for all sizes.
@@ -95,13 +95,20 @@ struct WinogradMethod {
     float* out;
     Weights weights;
 
-    [[nodiscard]] Planes planes(float* memory, std::int64_t count) const {
-      return {memory + round_up(convolution.g.cin), count, convolution.g.cin};
-    }
-    // Tiles [first, last) of those that begin with `start`. A pixel of zeros stands before them.
-    void tiles(std::int64_t start, std::int64_t first, std::int64_t last, const Planes& in, const float* zeros) const {
-      for (std::int64_t t = first; t < last; ++t) {
-        Tiles::transform_input(convolution.g, image, start + t, zeros, in.at(0, t), in.plane);
+    // Tiles [first, last), the output channels of one of `parts` parts. Each part transforms the tiles anew: that is
+    // less work than to get from the cache of another core what its thread has transformed.
+    void block(std::int64_t first, std::int64_t last, std::int64_t part, std::int64_t parts, float* memory) const {
+      const Geometry& g = convolution.g;
+      const std::int64_t count = last - first;
+      const Planes in(memory + round_up(g.cin), count, g.cin);
+      std::fill_n(memory, round_up(g.cin), 0.0F);  // a pixel of padding
+      for (std::int64_t t = 0; t < count; ++t) {
+        Tiles::transform_input(g, image, first + t, memory, in.at(0, t), in.plane);
+      }
+      float* const rest = memory + image_elements(g, count);
+      const std::int64_t panels = weights.panels();
+      for (std::int64_t p = part * panels / parts; p < (part + 1) * panels / parts; ++p) {
+        panel(p, first, count, in, rest);
       }
     }
 
@@ -182,50 +189,17 @@ struct WinogradMethod {
     const std::int64_t count = Tiles::count(g);
     const std::int64_t blocks = (count + convolution.block - 1) / convolution.block;
     auto* scratch = reinterpret_cast<float*>(context.scratch);
-    const bool small = count * kElements * g.cin * g.cout < 2 * kWorthwhile;
-    if (convolution.by_panels && !small) {
-      for (std::int64_t b = 0; b < blocks; ++b) {
-        shared_block(work, context.pool, b * count / blocks, (b + 1) * count / blocks, scratch);
-      }
-      return;
-    }
     const std::int64_t own = image_elements(g, convolution.block) + product_elements(g, convolution.block);
-    const auto task = [&](std::int64_t b, int thread) {
-      own_block(work, b * count / blocks, (b + 1) * count / blocks, scratch + thread * own);
+    const std::int64_t parts = convolution.parts;
+    const auto task = [&](std::int64_t i, int thread) {
+      work.block(i / parts * count / blocks, (i / parts + 1) * count / blocks, i % parts, parts,
+                 scratch + thread * own);
     };
-    if (small) {
-      for (std::int64_t b = 0; b < blocks; ++b) task(b, 0);
+    if (count * kElements * g.cin * g.cout < 2 * kWorthwhile) {
+      for (std::int64_t i = 0; i < blocks * parts; ++i) task(i, 0);
     } else {
-      context.pool.parallel(blocks, [&](std::int64_t b, int thread) { task(b, thread); });
+      context.pool.parallel(blocks * parts, [&](std::int64_t i, int thread) { task(i, thread); });
     }
-  }
-
-  // Tiles [first, last) by one thread.
-  static void own_block(const Work& work, std::int64_t first, std::int64_t last, float* memory) {
-    const Geometry& g = work.convolution.g;
-    const std::int64_t count = last - first;
-    const Planes in = work.planes(memory, count);
-    std::fill_n(memory, round_up(g.cin), 0.0F);
-    work.tiles(first, 0, count, in, memory);
-    for (std::int64_t p = 0; p < work.weights.panels(); ++p) {
-      work.panel(p, first, count, in, memory + image_elements(g, count));
-    }
-  }
-
-  // Tiles [first, last) by all threads: they transform the tiles, then each takes panels.
-  static void shared_block(const Work& work, Pool& pool, std::int64_t first, std::int64_t last, float* memory) {
-    const Geometry& g = work.convolution.g;
-    const std::int64_t count = last - first;
-    const Planes in = work.planes(memory, count);
-    std::fill_n(memory, round_up(g.cin), 0.0F);
-    const std::int64_t parts = std::min<std::int64_t>(count, 2 * pool.threads());
-    pool.parallel(parts, [&](std::int64_t i, int /*thread*/) {
-      work.tiles(first, i * count / parts, (i + 1) * count / parts, in, memory);
-    });
-    float* const rest = memory + image_elements(g, count);
-    const std::int64_t own = product_elements(g, count);
-    pool.parallel(work.weights.panels(),
-                  [&](std::int64_t p, int thread) { work.panel(p, first, count, in, rest + thread * own); });
   }
 };
 

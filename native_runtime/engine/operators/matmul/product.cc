@@ -155,22 +155,40 @@ void product_part(const Product& product, std::int64_t i0, std::int64_t i1, std:
   }
 }
 
+namespace {
+
+// About how long a core takes, in ns: it multiplies 50 numbers in one, or reads 100 bytes of B.
+std::int64_t duration(const Product& product) {
+  const std::int64_t elements = product.b.n * std::max<std::int64_t>(product.b.k, 1);
+  return std::max(product.m * elements / 50, elements * std::int64_t{sizeof(float)} / 100);
+}
+
+// Into how many parts the work is split at most. To wake the others, who still look for work, and to wait for the last
+// one takes about two microseconds; then the results that the caches of several cores hold have to come together again.
+std::int64_t most_parts(const Product& product, std::int64_t threads) {
+  constexpr std::int64_t kWorthwhile = 4000;  // ns
+  const std::int64_t moved = product.m * (product.b.k + product.b.n) * std::int64_t{sizeof(float)};
+  const std::int64_t cost = 2000 + std::min<std::int64_t>(moved, 128 * 1024) / 14;
+  const std::int64_t alone = duration(product);
+  return alone / 2 < cost ? 1 : std::min<std::int64_t>(alone / kWorthwhile, 4 * threads);
+}
+
+}  // namespace
+
 void product_all(const Product& product, Pool& pool, float* scratch) {
   const PackedMatrix& b = product.b;
   const std::int64_t panels = b.panels();
   const std::int64_t threads = pool.threads();
-  constexpr std::int64_t kWorthwhile = 1 << 20;  // multiplications: about 20 us
-  const std::int64_t work = product.m * b.n * std::max<std::int64_t>(b.k, 1);
-  const std::int64_t most = std::min<std::int64_t>(work / kWorthwhile, 4 * threads);
-  if (threads == 1 || most < 2) {
+  const std::int64_t most = threads == 1 ? 1 : most_parts(product, threads);
+  if (most < 2) {
     product_part(product, 0, product.m, 0, panels, scratch);
     return;
   }
-  // What is split is not read twice.
+  // By rows where there are some for each: what threads write then stands apart, and all of them read B, which none
+  // writes. Else by panels.
   const std::int64_t period = std::max<std::int64_t>(product.period, 1);
   const std::int64_t units = product.m / period;
-  const bool by_panels =
-      panels >= threads && (b.n > product.m || product.m < 2 * kTileRows * threads || units < threads);
+  const bool by_panels = panels >= threads && (product.m < kTileRows * threads || units < threads);
   if (by_panels) {
     const std::int64_t parts = std::min(threads, panels);
     pool.parallel(parts, [&](std::int64_t part, int thread) {
