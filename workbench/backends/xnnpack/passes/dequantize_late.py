@@ -1,8 +1,8 @@
 """What only moves elements moves integers: dequantization goes behind it, and meets quantization there.
 
 `dequantize -> reshape` gives the same as `reshape -> dequantize` and moves four times as many bytes. Where a
-dequantization meets a quantization, nothing is left of both if they agree, and else one conversion from
-integers to integers.
+dequantization meets a quantization and they agree, nothing is left of both. If they do not, both stay: the
+library's conversion from integers to integers knows the ratio of their scales to 8 bits only.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ MOVES = frozenset(
 )
 """Calls that move elements, and compute nothing."""
 
-_LEAST, _MOST = 2.0**-8, 2.0**7  # of the ratio of two scales, between which the library converts
-
 
 def integers_of(value: Value) -> Value | None:
     """The integers that a conversion made numbers of; None for other values."""
@@ -51,7 +49,6 @@ def is_quantization(call: Call | None) -> bool:
 def run(graph: Graph) -> int:
     """Move, then merge, in one walk; gives how many conversions moved or went."""
     readers = graph.readers()
-    results = set(graph.outputs)
     count = 0
     calls: list[Call] = []
     for call in graph.calls:
@@ -61,10 +58,7 @@ def run(graph: Graph) -> int:
             calls.append(moved)
             count += 1
         elif is_quantization(call):
-            merged = _merge(graph, call, readers, results)
-            if merged and call.output not in results and call.kind == "Copy":
-                graph.replace(call.output, call.given[0], readers)
-            count += merged
+            count += _merge(graph, call, readers)
     graph.calls = calls
     graph.remove_unread()
     return count
@@ -97,21 +91,17 @@ def _exact(number: float, quantization: PerTensor) -> bool:
     return integer == round(integer) and -128 <= integer <= 127
 
 
-def _merge(graph: Graph, call: Call, readers: dict[Value, list[Call]], results: set[Value]) -> int:
-    """Let a quantization read integers instead of the numbers that were made of them."""
-    del graph, results
+def _merge(graph: Graph, call: Call, readers: dict[Value, list[Call]]) -> int:
+    """Let who reads integers that were numbers in between read the integers before."""
     source = integers_of(call.given[0])
-    wanted = call.output.quantization
-    if source is None or not isinstance(source.quantization, PerTensor) or not isinstance(wanted, PerTensor):
-        return 0
-    if source.quantization != wanted and not _LEAST <= source.quantization.scale / wanted.scale <= _MOST:
+    if source is None or source.quantization != call.output.quantization:
         return 0
     before = call.given[0].producer
     assert before is not None
     call.absorb(before)
     readers[call.given[0]].remove(call)
     readers.setdefault(source, []).append(call)
-    call.inputs = [source]
-    if source.quantization == wanted:
-        call.kind = "Copy"
+    call.kind, call.inputs = "Copy", [source]
+    if call.output not in graph.outputs:
+        graph.replace(call.output, source, readers)
     return 1

@@ -40,7 +40,6 @@ _REQUANTIZATION = 2.0**-32, 256.0
 _SUM = 2.0**-10, 2.0**8
 _PRODUCT = 2.0**-16, 2.0**8
 _BATCH = 2.0**-32, 255.0
-_CONVERSION = 2.0**-8, 2.0**7
 
 
 def run(graph: Graph) -> int:
@@ -95,12 +94,12 @@ class _Work:
             if value.data is None and value.producer is not None:
                 call.absorb(value.producer)
         call.absorb(behind)
-        given = iter(sources)
-        call.inputs = [None if value is None else next(given) for value in call.inputs]
+        given, numbers = iter(sources), call.inputs
+        call.inputs = [None if value is None else next(given) for value in numbers]
         call.output = behind.output
         call.output.producer = call
         self.gone.add(behind)
-        self._finish(call)
+        self._finish(call, numbers)
         self.count += 1
 
     def _answer(self, call: Call, sources: list[Value | None], behind: Call | None) -> _No | None:
@@ -119,7 +118,7 @@ class _Work:
         assert isinstance(quantization, PerTensor)
         return rule(call, found, quantization)
 
-    def _finish(self, call: Call) -> None:
+    def _finish(self, call: Call, numbers: list[Value | None]) -> None:
         """Bring constants to integers, and operands to the scales that the call needs."""
         if call.kind in LAYERS:
             _quantize_bias(call)
@@ -128,9 +127,10 @@ class _Work:
             if value is not None and value.data is not None and value.quantization is None:
                 call.inputs[index] = _single(value)
         if call.kind.startswith("Concatenate"):
-            call.inputs = [self._converted(value, call) for value in call.inputs]
+            pairs = zip(call.inputs, numbers, strict=True)
+            call.inputs = [self._converted(value, before, call) for value, before in pairs]
 
-    def _converted(self, value: Value | None, call: Call) -> Value | None:
+    def _converted(self, value: Value | None, numbers: Value | None, call: Call) -> Value | None:
         """Integers with the scale of a call's result."""
         wanted = call.output.quantization
         if value is None or value.quantization == wanted:
@@ -138,11 +138,11 @@ class _Work:
         assert isinstance(wanted, PerTensor)
         if value.data is not None:
             assert isinstance(value.quantization, PerTensor)
-            numbers = (value.data.double() - value.quantization.zero_point) * value.quantization.scale
-            integers = rounded(numbers, wanted.scale, wanted.zero_point, torch.int8)
+            exact = (value.data.double() - value.quantization.zero_point) * value.quantization.scale
+            integers = rounded(exact, wanted.scale, wanted.zero_point, torch.int8)
             return Value(value.shape, torch.int8, integers, quantization=wanted)
         made = Value(value.shape, torch.int8, None, value.free, None, wanted)
-        self.before.setdefault(call, []).append(Call("Convert", [value], made, origins=call.origins))
+        self.before.setdefault(call, []).append(Call("Convert", [numbers], made, origins=call.origins))
         return made
 
     def _rows(self, call: Call, rows: Value) -> None:
@@ -287,14 +287,10 @@ def _plain(call: Call, sources: list[Value], out: PerTensor) -> _No | None:
 
 
 def _joined(call: Call, sources: list[Value], out: PerTensor) -> _No | None:
-    del call
+    del call, out
     for value in sources:
         if not isinstance(value.quantization, PerTensor):
             return _CONSTANT
-        if value.quantization != out:
-            answer = _within(value.quantization.scale / out.scale, _CONVERSION, _RATIO)
-            if answer is not None:
-                return answer
     return None
 
 
