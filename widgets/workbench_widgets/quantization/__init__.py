@@ -31,4 +31,5 @@ VIEW = View(
     picture=picture,
     overlays=overlays,
     shows=("quantized",),
+    height=620,
 )

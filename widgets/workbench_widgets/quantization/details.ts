@@ -146,22 +146,24 @@ export class Details {
     const known = !Number.isNaN(seen.min[at]!);
     const used = integersOf(seen, at);
     const range = (low: number, high: number) => `${number(low)} … ${number(high)}`;
-    const parts: Node[] = [
-      facts([
-        ["tensors", seen.values.get(at)],
-        ["read by", seen.readers.get(at)],
-        ["quantized", seen.spec.get(at)],
-        ["observer", seen.kind.get(at).replace("_", " ")],
-        [seen.scales[at]! > 1 ? `${count(seen.scales[at]!)} scales` : "scale", scaleText(seen, at)],
-        ["zero point", seen.scales[at] ? zeroText(seen, at) : null],
-        ["seen", known ? range(seen.min[at]!, seen.max[at]!) : null],
-        ["represented", known ? range(seen.low[at]!, seen.high[at]!) : null],
-        ["clipped", known && !Number.isNaN(seen.clipped[at]!) ? share(seen.clipped[at]!) : null],
-        ["integers used", used ? `${count(used.used)} of ${count(used.of)}` : null],
-      ]),
-    ];
+    const parts: Node[] = [];
     if (seen.bins_start[at + 1]! > seen.bins_start[at]!) parts.push(this.histogram(at));
     if (seen.channel_start[at + 1]! > seen.channel_start[at]!) parts.push(this.channels(at));
+    const numbers = facts([
+      [seen.scales[at]! > 1 ? `${count(seen.scales[at]!)} scales` : "scale", scaleText(seen, at)],
+      ["zero point", seen.scales[at] ? zeroText(seen, at) : null],
+      ["seen", known ? range(seen.min[at]!, seen.max[at]!) : null],
+      ["represented", known ? range(seen.low[at]!, seen.high[at]!) : null],
+      ["clipped", known && !Number.isNaN(seen.clipped[at]!) ? share(seen.clipped[at]!) : null],
+      ["integers used", used ? `${count(used.used)} of ${count(used.of)}` : null],
+      ["observer", seen.kind.get(at).replace("_", " ")],
+      ["quantized", seen.spec.get(at)],
+      ["tensors", seen.values.get(at)],
+      ["read by", seen.readers.get(at)],
+    ]);
+    numbers.classList.add("wb-quant-facts");
+    // Beside the scales stands what they are for: the picture comes first, the numbers right below it.
+    parts.splice(Math.min(1, parts.length), 0, numbers);
     return parts;
   }
 

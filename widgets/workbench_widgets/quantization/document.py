@@ -59,7 +59,7 @@ def quantization_document(context: Context, key: str) -> QuantizationDocument:
     layers = [layer or node for node, layer in zip(names, report["layer"], strict=True)]
     known, editable = _configs(context, method, part.program)
     choices, choice = _choices(known, layers, list(report["state"]))
-    uses = _uses(part.plan, nodes, names)
+    uses = _uses(part.plan, nodes, names, report["state"])
     starts, flat = csr(([row for row, _ in own] for own in uses))
     handle_starts, handles = csr(report["handles"])
     history = context.state(History)
@@ -151,12 +151,7 @@ def _with_backend(context: Context, method: str, report: Any) -> Any:
     from workbench.quantization import with_backend
 
     partitioned = context.lowering.partitioned
-    taken: set[int] = set()
-    for node in provenance.nodes_of(partitioned._programs[method].graph_module):
-        # Quantize and dequantize nodes have the handles of the value: they say nothing of the operator.
-        if node.meta.get("delegation_tag") and "quantized_decomposed" not in str(node.target):
-            taken.update(provenance.handles(node))
-    return with_backend(report, partitioned.reasons[method], taken)
+    return with_backend(report, partitioned._programs[method], partitioned.reasons[method])
 
 
 # ---- choices -----------------------------------------------------------------------------------------------
@@ -190,7 +185,9 @@ def _choices(
 # ---- observers ---------------------------------------------------------------------------------------------
 
 
-def _uses(plan: Any, nodes: Mapping[str, Any], names: Sequence[str]) -> list[list[tuple[int, str]]]:
+def _uses(
+    plan: Any, nodes: Mapping[str, Any], names: Sequence[str], states: Iterable[str]
+) -> list[list[tuple[int, str]]]:
     """By operator the rows of its observers, each with what it sees: the result first, then weights, then inputs."""
     results: dict[str, int] = {}
     reads: dict[str, list[tuple[str, int]]] = {}
@@ -204,12 +201,13 @@ def _uses(plan: Any, nodes: Mapping[str, Any], names: Sequence[str]) -> list[lis
             else:
                 results[point.value] = row
     found = []
-    for name in names:
+    for name, state in zip(names, states, strict=True):
         own = [(results[name], "result")] if name in results else []
         read = list(reads.get(name, ()))
         seen = {value for value, _ in read}
         node = nodes.get(name)
-        for source in () if node is None else node.all_input_nodes:
+        # In floats it reads what was rounded for others: nothing of that is its own.
+        for source in () if node is None or state == "float" else node.all_input_nodes:
             if source.name in results and source.name not in seen:
                 read.append((source.name, results[source.name]))
         read.sort(key=lambda item: item[1] not in constants)

@@ -101,19 +101,16 @@ function axis(first: number, last: number, width: number, floor: number, x: (val
   ];
 }
 
-/** The ends of what is represented, with their numbers. */
+/** The ends of what is represented, with their numbers; where there is no room for two, as one text. */
 function limits(low: number, high: number, width: number, floor: number, x: (value: number) => number): SVGElement[] {
-  // Close to each other, their numbers go apart.
-  const close = x(high) - x(low) < 110;
-  return ([low, high] as const).flatMap((value, end) => {
-    const place = x(value);
-    const side = close ? (end ? "start" : "end") : place < width / 2 ? "start" : "end";
-    const shift = side === "start" ? 3 : -3;
-    return [
-      svg("line", { class: "wb-quant-limit", x1: place, x2: place, y1: 4, y2: floor }),
-      svg("text", { class: "wb-quant-tick", x: place + shift, y: 12, "text-anchor": side }, tickText(value)),
-    ];
-  });
+  const lines = [low, high].map((value) =>
+    svg("line", { class: "wb-quant-limit", x1: x(value), x2: x(value), y1: 4, y2: floor }),
+  );
+  const text = (place: number, side: string, content: string) =>
+    svg("text", { class: "wb-quant-tick", x: place + (side === "start" ? 3 : -3), y: 12, "text-anchor": side }, content);
+  if (x(high) - x(low) >= 110) return [...lines, text(x(low), "start", tickText(low)), text(x(high), "end", tickText(high))];
+  const both = `${tickText(low)} … ${tickText(high)}`;
+  return [...lines, x(high) < width - 120 ? text(x(high), "start", both) : text(x(low), "end", both)];
 }
 
 export function anchor(x: number, width: number): string {
