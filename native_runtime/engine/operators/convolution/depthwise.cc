@@ -107,11 +107,11 @@ void run(const RunContext& context, const Convolution& convolution, const Finish
       finish_rows(finish, late, i * g.ow, g.ow, g.cout, to);
     }
   };
-  constexpr std::int64_t kWorthwhile = 1 << 18;  // multiplications: about 20 us
+  constexpr std::int64_t kWorthwhile = 1 << 16;  // multiplications: about 5 us
   const std::int64_t count = g.batch * g.oh;
   const std::int64_t most = g.pixels() * g.cout * g.taps() / kWorthwhile;
   const std::int64_t threads = context.pool.threads();
-  const std::int64_t parts = std::min(std::min(most, 4 * threads), count);
+  const std::int64_t parts = std::min(std::min(most, 4 * threads), count) / threads * threads;
   if (threads == 1 || parts < 2) {
     rows(0, count, 0);
     return;
