@@ -9,7 +9,7 @@ from playwright.sync_api import Locator
 
 from browser.lab import Lab
 
-# A network with a value that is far from the others, so that an observer clips, and an operator left in floats.
+# A network with a value far from the others, so that an observer clips, and an operator left in floats.
 SETUP = """
 class Block(torch.nn.Module):
     def __init__(self, inputs, outputs):

@@ -27,8 +27,8 @@ __all__ = ["EVERYTHING", "STAGES", "Context"]
 
 T = TypeVar("T")
 
-# Name of a stage in views -> its attribute of a lowering, the pipeline's steps that it stands for (the last one
-# makes it), and its title. A lowering has those whose steps its recipe asks for.
+# Name of a stage in views -> its attribute of a lowering, the pipeline's steps that it stands for (the last
+# one makes it), and its title. A lowering has those whose steps its recipe asks for.
 STAGES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "exported": ("exported", ("export",), "Exported"),
     "pruned": ("pruned", ("prune",), "Pruned"),

@@ -29,7 +29,7 @@ class Stage:
     """One entry of the stage bar.
 
     Attributes:
-        name: `exported`, `pruned`, `quantized` (where the recipe has pruners or a quantizer), `edge`, `partitioned`,
+        name: `exported`, `pruned` and `quantized` (where the recipe asks for them), `edge`, `partitioned`,
             `lowered`, `planned`, `program` or `run`.
         title: What people read.
         detail: A few words: counts, bytes or time.

@@ -651,7 +651,7 @@ export interface ProgramMethodDocument {
   readonly uses: Int32Array;
 }
 
-/** What quantization does to the values, in the rows of the operators; empty columns before it was measured. */
+/** What quantization does to the values, in the rows of the operators; empty before it was measured. */
 export interface QuantizationAccuracy {
   readonly method: string;
   readonly measured: boolean;

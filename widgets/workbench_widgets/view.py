@@ -51,8 +51,8 @@ class View:
             the kernel is busy.
         report: The documents, as (kind, key), that a report without a kernel needs beside `initial`.
         picture: What stands in for the view where no script runs.
-        overlays: Numbers by which the graph of a stage can be coloured: (context, the graph's document) -> columns
-            of the graph's contract, in its rows.
+        overlays: Numbers by which the graph of a stage can be coloured: (context, the graph's document) ->
+            columns of the graph's contract, in its rows.
         shows: Names of the stages (`run` and `compare` included) that this view is the natural display of.
         height: Pixels, where nothing else is asked for.
     """

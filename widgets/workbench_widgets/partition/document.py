@@ -15,7 +15,6 @@ from workbench.backends.graphs import tag_of
 from workbench_widgets.columns import Strings
 from workbench_widgets.context import Context
 from workbench_widgets.graph.document import graph_document
-from workbench_widgets.replay import as_json, as_python
 from workbench_widgets.partition.contract import (
     PartitionBackend,
     PartitionCost,
@@ -26,6 +25,7 @@ from workbench_widgets.partition.contract import (
 )
 from workbench_widgets.partition.editor import MethodSession, PartitionSession
 from workbench_widgets.partition.history import History, describe
+from workbench_widgets.replay import as_json, as_python
 
 __all__ = ["cost_of", "partition_document", "state_document"]
 

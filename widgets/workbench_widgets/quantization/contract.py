@@ -108,10 +108,10 @@ class QuantizationChoice:
     """How one layer is quantized, as far as the switch offers it.
 
     Attributes:
-        dtype: `float`, or `int8` or `int4` (the weights' bits), alone with integers whose scales are fixed, with
-            ` dynamic` for inputs whose scales are chosen at run time, with ` weights` where inputs stay in floats.
+        dtype: `float`, or `int8` or `int4` (the weights' bits): alone where inputs have fixed scales, with
+            ` dynamic` where their scales are chosen at run time, with ` weights` where they stay in floats.
         observer: Short name of the observer of activations.
-        granularity: `tensor`, `channel`, or the size of a group, as text: what has a scale of its own in weights.
+        granularity: What has a scale of its own in weights: `tensor`, `channel`, or the size of a group.
     """
 
     dtype: str
@@ -212,7 +212,7 @@ class QuantizationDocument:
 
 @dataclass(frozen=True)
 class QuantizationAccuracy:
-    """What quantization does to the values, in the rows of the operators; empty columns before it was measured.
+    """What quantization does to the values, in the rows of the operators; empty before it was measured.
 
     Attributes:
         method: Name of the method.

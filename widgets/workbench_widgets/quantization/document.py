@@ -60,7 +60,7 @@ def quantization_document(context: Context, key: str) -> QuantizationDocument:
     known, editable = _configs(context, method, part.program)
     choices, choice = _choices(known, layers, list(report["state"]))
     uses = _uses(part.plan, nodes, names, report["state"])
-    starts, flat = csr(([row for row, _ in own] for own in uses))
+    starts, flat = csr([row for row, _ in own] for own in uses)
     handle_starts, handles = csr(report["handles"])
     history = context.state(History)
     edits = [] if lowering is None else edits_of(lowering.recipe, method)
@@ -188,7 +188,7 @@ def _choices(
 def _uses(
     plan: Any, nodes: Mapping[str, Any], names: Sequence[str], states: Iterable[str]
 ) -> list[list[tuple[int, str]]]:
-    """By operator the rows of its observers, each with what it sees: the result first, then weights, then inputs."""
+    """By operator the rows of its observers, each with what it sees: result, weights, inputs."""
     results: dict[str, int] = {}
     reads: dict[str, list[tuple[str, int]]] = {}
     constants = set()

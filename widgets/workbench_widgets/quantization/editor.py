@@ -26,12 +26,12 @@ __all__ = ["edit", "move"]
 def edit(context: Context, request: QuantizationEdit) -> QuantizationOutcome:
     """Quantize a layer or a module otherwise.
 
-    An edit takes the place of an earlier one about the same thing; nothing stays of one that asks for what the
-    quantizer does anyhow.
+    An edit takes the place of an earlier one about the same thing; nothing stays of one that asks for what
+    the quantizer does anyhow.
 
     Raises:
-        WorkbenchError: There is no such layer or choice, or the program can't be lowered so; nothing has changed
-            then.
+        WorkbenchError: There is no such layer or choice, or the program can't be lowered so; nothing has
+            changed then.
     """
     lowering = _editable(context)
     history = context.state(History)
@@ -42,7 +42,7 @@ def edit(context: Context, request: QuantizationEdit) -> QuantizationOutcome:
     target = request.node or f"module {request.module}"
     title = f"{target}: as the quantizer has it" if made is None else describe(made)
     if after == before:
-        return _unchanged(context, lowering, request.method, f"{title} – nothing to change")
+        return _unchanged(context, lowering, request.method, f"{title}: nothing to change")
     return _changed(context, request.method, Action(title, before, after), "did", request.node)
 
 
@@ -150,7 +150,7 @@ def _not_honoured(context: Context, method: str, node: str, action: Action) -> s
     decision = part_of(context, method).plan.decisions.get(node)
     if asked is None or decision is None or decision.quantized:
         return ""
-    return f" – but it stays in floats: {decision.why}"
+    return f", but it stays in floats: {decision.why}"
 
 
 def _finite(known: Known) -> float | None:

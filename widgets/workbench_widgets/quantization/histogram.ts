@@ -56,7 +56,7 @@ function draw(seen: QuantizationObservers, at: number, log: boolean, width: numb
   const places = bins.map((bin) => ({
     x: x(bin.low),
     width: x(bin.high) - x(bin.low),
-    text: `${number(bin.low)} to ${number(bin.high)}: ${count(bin.count)} values${bin.clipped ? ", clipped" : ""}`,
+    text: `${number(bin.low)} to ${number(bin.high)}: ${count(bin.count)} ${bin.count === 1 ? "value" : "values"}${bin.clipped ? ", clipped" : ""}`,
   }));
   return { parts, places, top: TOP, bottom: floor };
 }

@@ -173,7 +173,8 @@ def _figure(observers: QuantizationObservers, row: int) -> str:
     return (
         f'<figure style="margin:0"><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         f'width="{_WIDTH}" height="{_HEIGHT}" style="max-width:100%" role="img" '
-        f'aria-label="{html.escape(title, quote=True)}"><title>{html.escape(title)}</title>{"".join(bars)}{lines}'
+        f'aria-label="{html.escape(title, quote=True)}"><title>{html.escape(title)}</title>'
+        f"{''.join(bars)}{lines}"
         f"</svg><figcaption><small>{html.escape(observers.name[row])}, "
         f"{_share(float(observers.clipped[row]))} clipped</small></figcaption></figure>"
     )

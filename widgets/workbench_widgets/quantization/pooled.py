@@ -91,7 +91,7 @@ def channels_of(report: Any) -> Channels:
 
 
 def _worst(low: Doubles, high: Doubles, scale: Doubles, own: bool) -> tuple[int, str]:
-    """With one scale for all, the channel that has the fewest steps; with scales of their own, the widest one."""
+    """With one scale for all, the channel with the fewest steps; with scales of their own, the widest one."""
     if own:
         place = int(np.argmax(scale))
         usual = float(np.median(scale))
