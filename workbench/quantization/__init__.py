@@ -55,8 +55,8 @@ __all__ = [
     "prepare",
     "prepare_qat",
     "save_calibration",
+    "sensitivity",
     "smooth",
     "smoothable",
-    "sensitivity",
     "with_backend",
 ]

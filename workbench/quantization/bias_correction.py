@@ -1,9 +1,9 @@
 """Bias correction: the mean error of each layer's result is taken out of its bias.
 
-Rounded weights shift the mean of what a layer computes. The float and the quantized program are run side by side
-over the calibration data; layer by layer, so that each correction is measured with those before it in place.
-Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section 4.2
-(here with data).
+Rounded weights shift the mean of what a layer computes. The float and the quantized program are run side by
+side over the calibration data; layer by layer, so that each correction is measured with those before it in
+place. Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction", ICCV 2019,
+section 4.2 (here with data).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run samples through a prepared program, and let the observers see the values.
 
-Observers change nothing, so that what one of them sees depends on the float program and the data alone: what is
-known of a value can be kept when the plan of others changes, and more data can be added later.
+Observers change nothing, so that what one of them sees depends on the float program and the data alone:
+what is known of a value can be kept when the plan of others changes, and more data can be added later.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from workbench.errors import CalibrationError, CalibrationWarning
 from workbench.quantization.data import flat_sample, length, samples_of
 from workbench.quantization.functional import writes_state
 from workbench.quantization.lifting import attribute, unlift
-from workbench.quantization.observers import MinMax
 from workbench.quantization.observers.base import not_finite
+from workbench.quantization.observers.min_max import MinMax
 from workbench.quantization.plan import Group, Plan
 from workbench.quantization.programs import CalibratedProgram, PreparedProgram
 from workbench.quantization.smooth import smooth, smoothable
@@ -46,8 +46,8 @@ def calibrate(
 
     Args:
         prepared: What `prepare` made; or what an earlier call returned, to which more data is added.
-        data: An iterable of inputs (tensors, tuples of positional or dictionaries of keyword inputs), a function
-            that returns one, or one by method name. Not needed where no scale depends on data.
+        data: An iterable of inputs (tensors, tuples of positional or dictionaries of keyword inputs), a
+            function that returns one, or one by method name. Not needed where no scale depends on data.
         method: The method, for data by method name.
         known: Observers by name that have seen this data already; only the others are run.
         smoothed: Share of the range of activations that is moved into the weights before (`smooth`), 0 to 1.
@@ -229,7 +229,7 @@ def _see_weights(groups: Iterable[Group], module: GraphModule, observers: Mappin
                 observer is None
                 or not group.constant
                 or group.spec.dynamic
-                or getattr(observer, "elements", 0)
+                or bool(getattr(observer, "elements", False))
             ):
                 continue
             for value in group.values:
@@ -285,7 +285,7 @@ def _shown(data: Iterable[Any], progress: bool | None) -> Iterator[Iterable[Any]
         yield bar
 
 
-# ---- resuming --------------------------------------------------------------------------------------------------
+# ---- resuming ----------------------------------------------------------------------------------------------
 
 
 def save_calibration(calibrated: CalibratedProgram, path: Any) -> None:

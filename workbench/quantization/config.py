@@ -84,7 +84,7 @@ class QuantizationConfig:
     def __hash__(self) -> int:
         return hash(str(self.to_data()))
 
-    # ---- what PT2E asks for: the same objects each time, since they are compared by identity ----------------
+    # ---- what PT2E asks for: the same objects each time, since they are compared by identity ---------------
 
     @property
     def input_activation(self) -> Any:

@@ -64,8 +64,8 @@ class _Writer:
         self._module, self._plan = module, plan
         self._graph = module.graph
         self._observers = calibrated.observers
-        self._groups = {point: group for point, group in plan.points()}
-        self._all = {point: group for point, group in calibrated.plan.points()}
+        self._groups = dict(plan.points())
+        self._all = dict(calibrated.plan.points())
         self._mode = fake_mode(module)
         self._scales: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
         self._constants: dict[Any, Node] = {}
@@ -184,7 +184,7 @@ class _Writer:
         self._constants[key] = held
         return held
 
-    # ---- scales chosen at run time ---------------------------------------------------------------------------
+    # ---- scales chosen at run time -------------------------------------------------------------------------
 
     def _dynamic(self, node: Node, group: Group) -> Callable[[], Node]:
         spec = group.spec

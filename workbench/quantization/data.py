@@ -34,7 +34,8 @@ def samples_of(data: Any, method: str = "forward") -> Iterable[Any]:
             expected="an iterable of inputs: tensors, tuples of positional or dictionaries of keyword inputs",
             found=f"{type(data).__name__}"
             + (f" of shape {tuple(data.shape)}" if isinstance(data, torch.Tensor) else ""),
-            hint="a single sample goes into a list: [(x,)]; a tensor of many: [(x[i:i+1],) for i in range(len(x))]",
+            hint="a single sample goes into a list: [(x,)]; "
+            "a tensor of many: [(x[i:i+1],) for i in range(len(x))]",
         )
     return data
 

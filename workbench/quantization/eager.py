@@ -1,8 +1,8 @@
 """Eager-mode quantized models (`torch.ao.quantization.prepare` and `convert`) as models that can be exported.
 
-Their modules hold packed weights that `torch.export` can't see into. Each is replaced by one that computes the
-same out of integers and q/dq operators; what stands between them (views, pooling, ReLU) runs on the dequantized
-values, which is the same function.
+Their modules hold packed weights that `torch.export` can't see into. Each is replaced by one that computes
+the same out of integers and q/dq operators; what stands between them (views, pooling, ReLU) runs on the
+dequantized values, which is the same function.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ __all__ = ["from_eager"]
 
 quantized = torch.ops.quantized_decomposed
 functional = torch.nn.functional
-_ADVICE = "quantize the float model instead: wb.lower(model, inputs, recipe=wb.Recipe(quantizer=..., calibration=...))"
+_ADVICE = (
+    "quantize the float model instead: "
+    "wb.lower(model, inputs, recipe=wb.Recipe(quantizer=..., calibration=...))"
+)
 
 
 def from_eager(model: torch.nn.Module) -> torch.nn.Module:
@@ -68,7 +71,8 @@ def _replaced(name: str, module: Any) -> torch.nn.Module:
     if kind == "Dropout":
         return _Identity()
     raise ExportError(
-        f"module `{name or 'the model'}` is an eager-mode quantized {kind}, which has no counterpart in q/dq operators",
+        f"module `{name or 'the model'}` is an eager-mode quantized {kind}, "
+        "which has no counterpart in q/dq operators",
         stage="export",
         expected="Quantize, DeQuantize, Linear, Conv, Embedding, activations, layer norm, QFunctional",
         found=f"{type(module).__module__}.{kind}",
@@ -189,7 +193,7 @@ class _Embedding(torch.nn.Module):
     def __init__(self, module: Any) -> None:
         super().__init__()
         weight = module.weight()
-        self.register_buffer("table", weight.dequantize().float())
+        self.table = torch.nn.Buffer(weight.dequantize().float())
 
     def forward(self, indices: torch.Tensor) -> torch.Tensor:
         return functional.embedding(indices, self.table)

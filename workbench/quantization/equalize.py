@@ -1,9 +1,10 @@
 """Cross-layer equalization: channels of two layers in a row get equal ranges.
 
-Between two layers with nothing but a positively homogeneous function in between (`f(s x) = s f(x)`), a channel can
-be divided by a factor in the first and multiplied by it in the second. With the factor sqrt(r1 / r2), r1 and r2
-the ranges of the channel in both weights, both become sqrt(r1 r2). Nagel, van Baalen, Blankevoort, Welling,
-"Data-Free Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section 4.1.
+Between two layers with nothing but a positively homogeneous function in between (`f(s x) = s f(x)`), a
+channel can be divided by a factor in the first and multiplied by it in the second. With the factor sqrt(r1
+/ r2), r1 and r2 the ranges of the channel in both weights, both become sqrt(r1 r2). Nagel, van Baalen,
+Blankevoort, Welling, "Data-Free Quantization Through Weight Equalization and Bias Correction", ICCV 2019,
+section 4.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quantization simulated in training: the value after rounding forwards, the gradient as if nothing were rounded."""
+"""Quantization simulated in training: rounded values forwards, gradients as if nothing were rounded."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from workbench.quantization.observers import MovingAverage
-from workbench.quantization.observers import Weights as WeightObserver
+from workbench.quantization.observers.moving_average import MovingAverage
+from workbench.quantization.observers.weights import Weights as WeightObserver
 from workbench.quantization.plan import Group
 
 __all__ = ["FakeQuantize", "fake_quantize_of"]
@@ -22,8 +22,8 @@ def fake_quantize_of(group: Group) -> FakeQuantize:
 class FakeQuantize(torch.nn.Module):
     """Simulates the quantization of one group of tensors.
 
-    Scales of activations follow a moving average of their extremes while the module is in training mode; those of
-    weights are those of the weight as it is now.
+    Scales of activations follow a moving average of their extremes while the module is in training mode;
+    those of weights are those of the weight as it is now.
 
     Args:
         group: The group.
@@ -113,4 +113,5 @@ def _dynamic(x: torch.Tensor, spec: Any) -> torch.Tensor:
     scale = ((high - low) / (spec.quant_max - spec.quant_min)).clamp(min=float(np.finfo(np.float32).eps))
     zero = (spec.quant_min - torch.round(low / scale)).clamp(spec.quant_min, spec.quant_max)
     numbers = (torch.round(x / scale) + zero).clamp(spec.quant_min, spec.quant_max)
-    return (numbers - zero) * scale
+    back: torch.Tensor = (numbers - zero) * scale
+    return back

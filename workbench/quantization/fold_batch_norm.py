@@ -17,7 +17,7 @@ from workbench import provenance
 from workbench.edge.fake import fake_mode
 from workbench.edge.program import add_constant, constant_tensor, remove_inputs
 
-__all__ = ["BATCH_NORM", "FoldedNorm", "fold_batch_norms", "folded", "foldable"]
+__all__ = ["BATCH_NORM", "FoldedNorm", "fold_batch_norms", "foldable", "folded"]
 
 aten = torch.ops.aten
 BATCH_NORM = aten.batch_norm.default
@@ -96,14 +96,20 @@ def fold_batch_norms(program: ExportedProgram) -> list[FoldedNorm]:
         present = [item is not None for item in (layer.args[1], _bias(layer), *norm.args[1:5])]
         if any(there and value is None for there, value in zip(present, given, strict=True)):
             continue
-        if given[0] is None or given[4] is None or given[5] is None:
+        weight, bias, gamma, beta, mean, variance = given
+        if weight is None or mean is None or variance is None:
             continue
         old = FoldedNorm(
             layer.name,
-            *given,
-            float(norm.args[6]),
-            float(norm.args[7]),
-            _LAYERS[layer.target],  # type: ignore[arg-type, misc]
+            weight,
+            bias,
+            gamma,
+            beta,
+            mean,
+            variance,
+            momentum=float(norm.args[6]),
+            epsilon=float(norm.args[7]),
+            transposed=_LAYERS[layer.target],
         )
         _replace(program, layer, norm, *folded(old), mode)
         found.append(old)
@@ -130,7 +136,7 @@ def _replace(
 
 
 def _groups(layer: Node) -> int:
-    return int(layer.args[6]) if len(layer.args) > 6 else int(layer.kwargs.get("groups", 1))  # type: ignore[call-overload, arg-type, no-any-return]
+    return int(layer.args[6]) if len(layer.args) > 6 else int(layer.kwargs.get("groups", 1))  # type: ignore[arg-type]
 
 
 def _bias(layer: Node) -> Any:

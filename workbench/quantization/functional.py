@@ -1,7 +1,7 @@
 """Operators that write their input become operators with a result of their own.
 
-An exported program keeps `relu_` as it was written. Whoever reads the input later reads the written value; between
-quantize and dequantize operators, which copy, that would be lost.
+An exported program keeps `relu_` as it was written. Whoever reads the input later reads the written value;
+between quantize and dequantize operators, which copy, that would be lost.
 """
 
 from __future__ import annotations
@@ -45,9 +45,8 @@ def writes_state(program: ExportedProgram) -> list[str]:
         while written is not None and written.op == "call_function" and _is_view(written):
             first: Any = written.args[0]
             written = first if isinstance(first, Node) else None
-        if written is not None and written.op == "placeholder":
-            found.append(node.name)
-        elif node.target is aten.batch_norm.default and bool(node.args[5]):
+        state = written is not None and written.op == "placeholder"
+        if state or (node.target is aten.batch_norm.default and bool(node.args[5])):
             found.append(node.name)
     return found
 

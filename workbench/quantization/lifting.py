@@ -123,9 +123,9 @@ def lift(module: GraphModule, program: ExportedProgram) -> ExportedProgram:
     given = [spec for spec in signature.input_specs if spec.kind not in _LIFTED]
     signature.input_specs[:] = [*lifted, *given]
     results: Any = graph.output_node().args[0]
-    for spec, result in zip(signature.output_specs, results, strict=True):
+    for output, result in zip(signature.output_specs, results, strict=True):
         if isinstance(result, Node):
-            spec.arg = dataclasses.replace(spec.arg, name=result.name)
+            output.arg = dataclasses.replace(output.arg, name=result.name)
     made_program = ExportedProgram(
         inner,
         graph,

@@ -1,8 +1,8 @@
 """A layer with its batch norm, trained as it will be computed: with the norm in its quantized weights.
 
-The weight is scaled by gamma / running deviation before it is rounded, as folding will do, and the result is scaled
-back for the norm, which uses the statistics of the batch. Krishnamoorthi, "Quantizing deep convolutional networks for
-efficient inference", 2018, section 3.2.2.
+The weight is scaled by gamma / running deviation before it is rounded, as folding will do, and the result
+is scaled back for the norm, which uses the statistics of the batch. Krishnamoorthi, "Quantizing deep
+convolutional networks for efficient inference", 2018, section 3.2.2.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class LayerWithNorm(torch.nn.Module):
 
     def __init__(self, norm: FoldedNorm, layer: Node, simulated: FakeQuantize | None) -> None:
         super().__init__()
-        self._norm, self._operator = norm, layer.target
+        self._norm = norm
+        self._operator: Any = layer.target
         self._more, self._options = tuple(layer.args[3:]), dict(layer.kwargs)
         self.targets = tuple(str(item.target) for item in layer.args[1:3])  # type: ignore[union-attr]
         self.simulated = simulated
@@ -42,8 +43,8 @@ class LayerWithNorm(torch.nn.Module):
         self.bias = None if norm.bias is None else _parameter(norm.bias)
         self.gamma = _parameter(torch.ones(channels) if norm.gamma is None else norm.gamma)
         self.beta = _parameter(torch.zeros(channels) if norm.beta is None else norm.beta)
-        self.register_buffer("mean", norm.mean.detach().clone())
-        self.register_buffer("variance", norm.variance.detach().clone())
+        self.mean = torch.nn.Buffer(norm.mean.detach().clone())
+        self.variance = torch.nn.Buffer(norm.variance.detach().clone())
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The normalized result of the layer."""
@@ -76,7 +77,7 @@ class LayerWithNorm(torch.nn.Module):
         )
 
     def _layer(self, x: torch.Tensor, weight: torch.Tensor, bias: Any) -> torch.Tensor:
-        result: torch.Tensor = self._operator(x, weight, bias, *self._more, **self._options)  # type: ignore[operator]
+        result: torch.Tensor = self._operator(x, weight, bias, *self._more, **self._options)
         return result
 
     def norm_now(self, layer: str) -> FoldedNorm:

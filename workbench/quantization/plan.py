@@ -1,4 +1,4 @@
-"""What of a program is quantized, and how: the outcome of preparing, as plain data that goes by node names."""
+"""What of a program is quantized, and how: the outcome of preparing, as data that goes by node names."""
 
 from __future__ import annotations
 

@@ -137,12 +137,12 @@ def _check_groups(groups: tuple[Group, ...], module: GraphModule) -> None:
     for group in groups:
         for point in group.points:
             value = nodes[point.value].meta.get("val")
-            if isinstance(value, torch.Tensor) and group.spec.axis is not None:
-                if group.spec.axis >= value.dim():
-                    raise QuantizationError(
-                        f"{point} shall be quantized along an axis that it does not have",
-                        stage="prepare",
-                        node=point.value,
-                        expected=f"an axis below {value.dim()}",
-                        found=str(group.spec.axis),
-                    )
+            axis = group.spec.axis
+            if isinstance(value, torch.Tensor) and axis is not None and axis >= value.dim():
+                raise QuantizationError(
+                    f"{point} shall be quantized along an axis that it does not have",
+                    stage="prepare",
+                    node=point.value,
+                    expected=f"an axis below {value.dim()}",
+                    found=str(axis),
+                )

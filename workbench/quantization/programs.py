@@ -82,5 +82,6 @@ class CalibratedProgram:
 
 def _digest(plan: Plan) -> Iterator[bytes]:
     for group in plan.groups:
-        yield f"{group.spec} {group.spec.scale} {group.spec.zero_point} {list(map(str, group.points))}".encode()
+        points = " ".join(map(str, group.points))
+        yield f"{group.spec} {group.spec.scale} {group.spec.zero_point} {points}".encode()
     yield repr(sorted(plan.decisions.items())).encode()

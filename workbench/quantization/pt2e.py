@@ -1,6 +1,7 @@
 """The one door to torchao's PT2E: what the workbench uses of it, or an error that says how to install it.
 
-The operators of quantized graphs (`quantized_decomposed`) belong to torch itself, and are registered here too.
+The operators of quantized graphs (`quantized_decomposed`) belong to torch itself, and are registered here
+too.
 """
 
 from __future__ import annotations

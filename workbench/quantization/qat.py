@@ -59,8 +59,8 @@ class TrainingProgram:
 
     Attributes:
         prepared: The program as it was before training.
-        module: What is trained: the inputs and results of the model, parameters of its own (the model's are not
-            written). In evaluation mode, scales and batch norms stay as they are.
+        module: What is trained: the inputs and results of the model, parameters of its own (the model's are
+            not written). In evaluation mode, scales and batch norms stay as they are.
     """
 
     def __init__(self, prepared: PreparedProgram) -> None:
@@ -99,8 +99,8 @@ class TrainingProgram:
                 simulated = self._simulated[group.name]
                 observers[group.name] = simulated if simulated.observer is None else simulated.observer
                 if group.constant and simulated.observer is not None:
-                    for value in group.values:
-                        simulated.observer(attribute(module, str(nodes[value].target)))
+                    for name in group.values:
+                        simulated.observer(attribute(module, str(nodes[name].target)))
         return CalibratedProgram(program, self.prepared.plan, observers)
 
 
@@ -143,7 +143,7 @@ def _insert_norms(
 ) -> dict[str, LayerWithNorm]:
     """Put the batch norms back that were folded, as modules that train as their layers will compute."""
     nodes = {node.name: node for node in graph.graph.nodes}
-    groups = {point: group for point, group in prepared.plan.points()}
+    groups = dict(prepared.plan.points())
     made = {}
     for norm in prepared.norms:
         layer = nodes[norm.layer]
@@ -168,7 +168,7 @@ def _insert_norms(
 
 def _insert(graph: GraphModule, prepared: PreparedProgram, simulated: dict[str, FakeQuantize]) -> None:
     """Put the simulation behind each value that will be quantized."""
-    groups = {point: group for point, group in prepared.plan.points()}
+    groups = dict(prepared.plan.points())
     names = {}
     for number, (name, module) in enumerate(simulated.items()):
         names[name] = f"fake_quantize_{number}"

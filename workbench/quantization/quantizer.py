@@ -24,11 +24,11 @@ _UNSET: Any = object()
 
 
 class XNNPACKQuantizer(pt2e.Quantizer):  # type: ignore[misc]
-    """Annotates what integer kernels can compute; the setters return the quantizer, so that they can be chained.
+    """Annotates what integer kernels can compute; its setters can be chained.
 
     For a node, the most specific setting holds: its name, the name of its module (the longest that fits), its
-    type, the config for all. A config of None keeps it in floats. `decisions` says after annotating what became
-    of each node.
+    type, the config for all. A config of None keeps it in floats. `decisions` says after annotating what
+    became of each node.
 
     Args:
         **options: What `recipe_options` gave, to make the same quantizer again.
@@ -65,8 +65,8 @@ class XNNPACKQuantizer(pt2e.Quantizer):  # type: ignore[misc]
         """Set the config of a type.
 
         Args:
-            object_type: A module type (all operators in such modules), a function (`torch.nn.functional.linear`,
-                `torch.add`), or an operator (`torch.ops.aten.linear.default`).
+            object_type: A module type (all operators in such modules), a function
+                (`torch.nn.functional.linear`, `torch.add`), or an operator (`torch.ops.aten.linear.default`).
             quantization_config: The config, or None to keep it in floats.
 
         Raises:

@@ -133,8 +133,8 @@ def with_backend(report: pd.DataFrame, program: ExportedProgram, reasons: Iterab
         reasons: What the partitioners say about the nodes that they left (`Partitioned.reasons`).
 
     Returns:
-        The report with the columns fused (True, False, or None for float nodes) and backend_why. Nodes that are
-        quantized, but that no backend computes on integers, have the state `"quantized, not fused"`.
+        The report with the columns fused (True, False, or None for float nodes) and backend_why. Nodes that
+        are quantized, but that no backend computes on integers, have the state `"quantized, not fused"`.
     """
     by_handle: dict[int, list[Node]] = {}
     for node in provenance.nodes_of(program.graph_module):

@@ -1,7 +1,7 @@
 """What observers saw, kept while only the plan changes.
 
-Observers change no value. So what is known of a value depends on the program in floats and on the data alone, and
-an observer of another kind can take up what one before it counted.
+Observers change no value. So what is known of a value depends on the program in floats and on the data
+alone, and an observer of another kind can take up what one before it counted.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _MOST = 4
 
 
 def seen_of(program: Any, key: Any) -> Seen:
-    """What was seen of an exported program under the same circumstances; of many, the oldest are forgotten."""
+    """What was seen of a program under the same circumstances; of many, the oldest are forgotten."""
     known = _kept.setdefault(program, {})
     found = known.pop(key, None) or Seen()
     known[key] = found

@@ -1,8 +1,9 @@
 """Smoothing: outliers of activations move into the weights that read them.
 
-Behind a layer norm some channels are much larger than the others, and one scale has to hold them all. Dividing
-channel j of the norm by s_j = max|X_j|^a / max|W_j|^(1 - a) and multiplying the weights that read it by s_j leaves
-the function as it is. Xiao, Lin, Seznec, Wu, Demouth, Han, "SmoothQuant", ICML 2023, equation 4.
+Behind a layer norm some channels are much larger than the others, and one scale has to hold them all.
+Dividing channel j of the norm by s_j = max|X_j|^a / max|W_j|^(1 - a) and multiplying the weights that read
+it by s_j leaves the function as it is. Xiao, Lin, Seznec, Wu, Demouth, Han, "SmoothQuant", ICML 2023,
+equation 4.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from workbench.quantization.layers import Weights
 __all__ = ["Smoothable", "smooth", "smoothable"]
 
 aten = torch.ops.aten
-# Operators whose last step is a product with a weight of one number a channel -> positions of weight and bias.
+# Operators whose last step is a product with a weight of one number a channel -> positions of weight and
+# bias.
 _PRODUCERS: dict[Any, tuple[int, int | None]] = {
     aten.layer_norm.default: (2, 3),
     aten.rms_norm.default: (2, None),

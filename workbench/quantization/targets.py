@@ -48,7 +48,7 @@ def operators_of(given: Any) -> tuple[str, ...]:
     if isinstance(given, torch._ops.OpOverload):
         return (str(given),)
     if isinstance(given, torch._ops.OpOverloadPacket):
-        return tuple(f"{given}.{overload}" for overload in given.overloads())
+        return _overloads(given)
     names: tuple[str, ...] = _BY_FUNCTION.get(given, ()) if callable(given) else ()
     if not names and callable(given):
         name = getattr(given, "__name__", "")
@@ -62,7 +62,11 @@ def operators_of(given: Any) -> tuple[str, ...]:
             expected="a module type, a function of torch or torch.nn.functional, or an operator of torch.ops",
             found=repr(given),
         )
-    return tuple(f"{packet}.{overload}" for packet in packets for overload in packet.overloads())
+    return tuple(name for packet in packets for name in _overloads(packet))
+
+
+def _overloads(packet: Any) -> tuple[str, ...]:
+    return tuple(f"{packet}.{overload}" for overload in packet.overloads())
 
 
 def type_name(kind: type) -> str:

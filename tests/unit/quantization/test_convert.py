@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from networks import build
 from torch import nn
 
 import workbench as wb
+from networks import build
 from workbench import provenance
 from workbench.errors import QuantizationError
 from workbench.export import export

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from networks import small
 from torch import nn
 from torch.nn import functional
 
 import workbench as wb
+from networks import small
 from workbench.errors import QuantizationError, RecipeError
 from workbench.export import export
 from workbench.quantization import LayerEdit, PreparedProgram, calibrate, convert, prepare

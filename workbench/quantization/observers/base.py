@@ -14,11 +14,13 @@ from workbench.quantization.observers.counts import Counts
 from workbench.quantization.observers.parameters import affine, symmetric
 from workbench.quantization.pt2e import ObserverBase
 
-__all__ = ["EPS", "Observer", "ObserverReport"]
+__all__ = ["EPS", "WEIGHT_EPS", "Observer", "ObserverReport", "not_finite"]
 
-# XNNPACK asks for 2^-32 <= input scale * weight scale / output scale < 256, so that scales may be small; from
-# here on the product of two of them is still an ordinary float32.
-EPS = 2.0**-60
+# Values deep in an untrained network may be tiny, and are worth as much as others. The product of the
+# scales of an input and a weight is an ordinary float32 from 2^-126 on, and all that XNNPACK asks beyond
+# that is 2^-32 <= input scale * weight scale / output scale < 256.
+EPS = 2.0**-100
+WEIGHT_EPS = 2.0**-26
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,7 @@ def not_finite(x: torch.Tensor, name: str) -> CalibrationError:
         node=name,
         expected="finite numbers",
         found=f"{nans} NaN and {infinities} infinities among {x.numel():,} numbers",
-        hint="look for the sample and the operator that make them; keep the layer in floats if they are meant",
+        hint="look for the sample and the operator that make them, or keep the layer in floats",
     )
 
 

@@ -58,7 +58,7 @@ class Counts:
         # Above 2^24 equal values a float32 counter would stand still.
         if flat.numel() > 1 << 24:
             found = np.zeros(BINS, np.int64)
-            for part in flat.split(1 << 24):
+            for part in torch.split(flat, 1 << 24):
                 found += torch.histc(part, BINS, self.low, top).to(torch.int64).numpy()
         self.counts += found
 

@@ -15,8 +15,8 @@ __all__ = ["Histogram"]
 class Histogram(Observer):
     """Cuts the lighter tail bit by bit, and keeps the best of all ranges on the way.
 
-    The error of a range is estimated: values inside it lie anywhere within a step (step^2 / 12), values outside
-    move to its end. Quicker than `MeanSquaredError`, which quantizes the histogram for each range.
+    The error of a range is estimated: values inside it lie anywhere within a step (step^2 / 12), values
+    outside move to its end. Quicker than `MeanSquaredError`, which quantizes the histogram for each range.
 
     Args:
         cut: The share of all values that a cut takes off one side.

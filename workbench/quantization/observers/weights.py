@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from workbench.errors import CalibrationError, QuantizationError
-from workbench.quantization.observers.base import EPS, Observer, ObserverReport, not_finite
+from workbench.quantization.observers.base import WEIGHT_EPS, Observer, ObserverReport, not_finite
 from workbench.quantization.observers.parameters import affine, symmetric
 
 __all__ = ["Weights"]
@@ -43,7 +43,7 @@ class Weights(Observer):
         ch_axis: int = 0,
         group_size: int | None = None,
         method: str = "min_max",
-        eps: float = EPS,
+        eps: float = WEIGHT_EPS,
         is_dynamic: bool = False,
     ) -> None:
         super().__init__(dtype, quant_min, quant_max, qscheme, eps, is_dynamic, histogram=False)

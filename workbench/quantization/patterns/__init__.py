@@ -27,7 +27,8 @@ FAMILIES: dict[Any, Family] = {
     for operator, family in module.FAMILY.items()
 }
 
-# Operators of two values; operators that want integers by themselves, and those that only take them along where a reader wants them.
+# Operators of two values; operators that want integers by themselves, and those that only take them along
+# where a reader wants them.
 BINARY = frozenset(binary.FAMILY)
 LAYERS = frozenset({*linear.FAMILY, *convolution.FAMILY})
 TAKES_ALONG = frozenset({*binary.FAMILY, *pointwise.FAMILY, *pooling.FAMILY, *shared.FAMILY})

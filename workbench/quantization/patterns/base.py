@@ -1,7 +1,7 @@
 """What the families of patterns share.
 
-A family says for the operators that it knows which of their tensors are quantized. It writes PT2E annotations,
-and returns what it decided, so that nothing is skipped in silence.
+A family says for the operators that it knows which of their tensors are quantized. It writes PT2E
+annotations, and returns what it decided, so that nothing is skipped in silence.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ def _embedding(node: Node, config: Any, context: Context) -> Outcome:
     assert isinstance(table, Node)
     if not context.explicit(node):
         return Outcome(
-            why="a table is quantized only on request (set_object_type(torch.nn.Embedding, config)): it makes "
-            "the file smaller, but without an integer kernel each run unpacks the whole table"
+            why="a table is quantized only on request (set_object_type(torch.nn.Embedding, config)): "
+            "the file gets smaller, but without an integer kernel each run unpacks the whole table"
         )
     why = float_tensor(table)
     if not why and context.constant(table) is None:

@@ -37,6 +37,7 @@ MOVES = frozenset(
         aten.alias.default,
         aten.detach.default,
         aten.dropout.default,
+        aten.dropout_.default,
         aten.max_pool1d.default,
         aten.max_pool2d.default,
         aten.adaptive_max_pool2d.default,
