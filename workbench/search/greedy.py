@@ -2,8 +2,9 @@
 
 Each layer has a curve: what it saves with each scheme, and what damage that does. Only the corners of the
 lower convex hull of a curve are of use; all corners of all layers, in the order of damage per saving, are the
-path. Noise of different layers is taken as independent, so that it adds up: that is what the candidates on the
-path are measured for. The method is that of bit allocation by Lagrange multipliers (Shoham and Gersho 1988).
+path. Noise of different layers is taken as independent, so that it adds up: that is what the candidates on
+the path are measured for. The method is that of bit allocation by Lagrange multipliers (Shoham and Gersho,
+1988).
 """
 
 from __future__ import annotations

@@ -16,9 +16,11 @@ from workbench.component import Component
 from workbench.errors import WorkbenchError
 from workbench.lowering import Lowering
 from workbench.pruning.costs import node_flops
+from workbench.quantization import steps
 from workbench.quantization.accuracy import sensitivity
 from workbench.recipe import Recipe
 from workbench.search.store import Outcome, read_model, samples
+from workbench.stages import Exported
 
 __all__ = ["LayerDamage", "Task", "evaluate", "measure_layers", "one_thread"]
 
@@ -60,7 +62,7 @@ class LayerDamage:
 
 
 # By path of the model what was made of it last: the next candidate shares steps with it.
-_models: dict[str, Any] = {}
+_models: dict[str, Exported] = {}
 _results: dict[str, pipeline.Result] = {}
 _samples: dict[str, list[Any]] = {}
 _lowering = threading.RLock()  # where workers are threads of one process
@@ -105,13 +107,19 @@ def _evaluated(task: Task) -> Outcome:
 def lowered(model: str, recipe: Recipe) -> Lowering:
     """The model lowered by a recipe; steps that the last recipe had in common are not run again."""
     with _lowering:
-        if model not in _models:
-            _models.clear()
-            _results.clear()
-            _models[model] = pipeline.capture(read_model(model), progress=False)[0]
-        result = pipeline.run(_models[model], recipe, before=_results.get(model), progress=False)
+        exported = captured(model)
+        result = pipeline.run(exported, recipe, before=_results.get(model), progress=False)
         _results[model] = result
     return Lowering(result)
+
+
+def captured(model: str) -> Exported:
+    """The model, read once."""
+    if model not in _models:
+        _models.clear()
+        _results.clear()
+        _models[model] = pipeline.capture(read_model(model), progress=False)[0]
+    return _models[model]
 
 
 def measure_layers(model: str, recipe: Recipe, data: str, count: int) -> tuple[dict[str, LayerDamage], str]:
@@ -124,7 +132,8 @@ def measure_layers(model: str, recipe: Recipe, data: str, count: int) -> tuple[d
         count: How many of them are used.
     """
     try:
-        calibrated = lowered(model, recipe).calibrated
+        with _lowering:
+            calibrated = steps.calibrated(steps.prepared(captured(model), recipe), recipe)
         items = [tuple(inputs) for inputs, _ in samples(data)[:count]]
         table = sensitivity(calibrated, items, modes=("only",), progress=False).table
         part = calibrated.parts["forward"]
