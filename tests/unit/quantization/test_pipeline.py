@@ -93,6 +93,8 @@ def test_edit_of_one_layer_needs_no_data_again(lowering: wb.Lowering) -> None:
     assert observers.loc["relu_1", "observer"] == "Percentile"
     assert observers.loc["relu_1", "tensors"] == 4
     assert len(runs) <= before + 1, "the function is asked, but nothing is run"
+    first, second = (item.calibrated.parts["forward"].observers for item in (lowering, again))
+    assert second["relu"] is first["relu"] and second["relu_1"] is not first["relu_1"]
     fresh = wb.lower(_model(), INPUTS, recipe=again.recipe)
     assert fresh.program.buffer == again.program.buffer
 
