@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pandas as pd
 from workbench.errors import SearchError
 from workbench.recipe import Recipe
 from workbench.search.budget import Budget, front_of
+from workbench.search.picture import Dot, Picture, scatter
 from workbench.search.space import Choice
 from workbench.search.store import Outcome
 
@@ -146,6 +147,27 @@ class SearchResult:
         ]
         return pd.DataFrame(rows, columns=[*columns, "front", "seconds", "error"])
 
+    def picture(self, extra: Mapping[str, tuple[float, int, float | None]] | None = None) -> Picture:
+        """Bytes, metric and time of all points.
+
+        Args:
+            extra: By name the metric, bytes and milliseconds of programs that were made in other ways.
+        """
+        front = set(map(id, self.front))
+        dots = [
+            Dot(
+                str(point.choice),
+                point.bytes,
+                point.metric,
+                point.milliseconds,
+                "front" if id(point) in front else "other",
+            )
+            for point in self.points
+        ]
+        for name, (metric, size, time) in (extra or {}).items():
+            dots.append(Dot(name, size, metric, time, "extra", named=True))
+        return Picture(scatter(dots))
+
     def __getitem__(self, number: int) -> Point:
         """The candidate of a row of the table; raises `SearchError`."""
         for point in (*self.points, *self.failed):
@@ -165,4 +187,4 @@ class SearchResult:
         table = self.table
         rows = table[table["front"] | (table["error"] != "")].drop(columns=["front", "seconds"])
         shown = rows.sort_values("bytes").to_html(index=False, border=0, max_rows=40, na_rep="")
-        return f"<div><p><b>{title}</b></p>{shown}</div>"
+        return f"<div><p><b>{title}</b></p>{self.picture().svg}{shown}</div>"

@@ -95,7 +95,9 @@ def test_front_holds_what_nothing_is_better_than(found: Any) -> None:
     assert set(table["number"]) == set(range(len(found.points)))
     assert set(table[table["front"]]["number"]) == {point.number for point in front}
     assert table["milliseconds"].min() > 0 and (table["median"] >= table["milliseconds"]).all()
-    assert "front" in found._repr_html_()
+    assert "<svg" in (shown := found._repr_html_()) and shown.count("<circle") == len(found.points)
+    named = found.picture({"<mine>": (60.0, 9000, None)}).svg
+    assert "&lt;mine&gt;: 60, 9,000 bytes" in named and named.count("<path") == 2
 
 
 def test_every_point_is_lowered_again_to_the_same_file(found: Any) -> None:
