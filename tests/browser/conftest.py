@@ -47,6 +47,15 @@ def lowered(name, **options):
         _lowerings[key] = fresh(name, **options)
     return _lowerings[key]
 
+def quantized(name):
+    if (name, "quantized") not in _lowerings:
+        config = wb.get_symmetric_quantization_config(is_per_channel=True)
+        quantizer = wb.XNNPACKQuantizer().set_global(config)
+        _lowerings[name, "quantized"] = fresh(
+            name, quantizer=quantizer, calibration=[network(name).inputs] * 2
+        )
+    return _lowerings[name, "quantized"]
+
 def measured(name, repeat=5, **options):
     one = lowered(name, **options)
     return one.run(*network(name).inputs, profile=True, repeat=repeat)

@@ -12,6 +12,7 @@ SUBJECTS = {
     "memory": "lowered('onet_static').plan",
     "program": "lowered('onet_static', partitioner=DEMO).program",
     "profile": "measured('onet_static', partitioner=DEMO)",
+    "quantization": "quantized('onet_static').quantized",
     "compare": (
         "wb.compare(measured('onet_static'), measured('onet_static', partitioner=DEMO),"
         " names=['plain', 'delegated'])"

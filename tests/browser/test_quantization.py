@@ -30,7 +30,7 @@ class Digits(torch.nn.Module):
         y = torch.nn.functional.max_pool2d(self.second(self.first(x)), 2)
         return torch.softmax(self.head(y.flatten(1)), dim=-1)
 
-def quantized(**options):
+def digits(**options):
     from workbench.quantization import XNNPACKQuantizer, get_symmetric_quantization_config
     torch.manual_seed(0)
     model = Digits().eval()
@@ -53,7 +53,7 @@ def quantized(**options):
 def shown(lab: Lab) -> Lab:
     """A kernel that knows the network."""
     lab.kernel.run(SETUP)
-    lab.kernel.run("lowering = quantized()")
+    lab.kernel.run("lowering = digits()")
     return lab
 
 
@@ -121,7 +121,7 @@ def test_layer_is_switched_measured_again_and_taken_back(shown: Lab) -> None:
     view.get_by_role("button", name="Decisions by hand").click()
     code = view.locator(".wb-quant-code").inner_text()
     # The code replays: on a lowering without edits it gives the same program.
-    shown.kernel.run(f"other = quantized(); exec({code!r}, {{'lowering': other}})")
+    shown.kernel.run(f"other = digits(); exec({code!r}, {{'lowering': other}})")
     assert shown.kernel.value("other.program.buffer == lowering.program.buffer")
     view.get_by_role("button", name="Undo", exact=True).click()
     shown.until(lambda: "Undone" in said.inner_text(), "nothing was undone", 30)

@@ -14,12 +14,14 @@ from workbench.errors import WorkbenchError
 from workbench.selection import Selection
 from workbench_widgets.context import EVERYTHING, STAGES, Context, _family
 
+# What every lowering has; the others only where the recipe asks for them.
+ALWAYS = {name: entry for name, entry in STAGES.items() if name not in ("pruned", "quantized")}
 DELEGATING = wb.Recipe(partitioner="workbench.backends.demo:AddMulPartitionerDemo")
 
 
 def test_lowering_has_all_stages(lowering: wb.Lowering) -> None:
     about = Context(lowering).about("panel")
-    assert [stage.name for stage in about.stages] == [*STAGES, "run"]
+    assert [stage.name for stage in about.stages] == [*ALWAYS, "run"]
     assert about.stage == "exported"
     assert about.methods == ["forward"]
     assert about.can_lower
@@ -33,13 +35,29 @@ def test_lowering_has_all_stages(lowering: wb.Lowering) -> None:
     assert about.title == f"Lowering of forward: {len(lowering.program.buffer):,} bytes"
 
 
-@pytest.mark.parametrize(("name", "attribute"), [(name, entry[0]) for name, entry in STAGES.items()])
+@pytest.mark.parametrize(("name", "attribute"), [(name, entry[0]) for name, entry in ALWAYS.items()])
 def test_stage_of_a_lowering_knows_the_others(lowering: wb.Lowering, name: str, attribute: str) -> None:
     context = Context(getattr(lowering, attribute))
     assert context.shown == name
     assert context.lowering is lowering
     assert context.stage(name) is getattr(lowering, attribute)
     assert context.selection is lowering.selection
+
+
+def test_pruners_and_a_quantizer_add_their_stages(lowering: wb.Lowering) -> None:
+    recipe = wb.Recipe(
+        pruning=wb.StructuredPruner(0.25),
+        quantizer=wb.XNNPACKQuantizer().set_global(wb.get_symmetric_quantization_config(is_dynamic=True)),
+    )
+    context = Context(lowering.relower(recipe, progress=False))
+    assert context.stages == [*STAGES, "run"]
+    entries = {stage.name: stage for stage in context.about("panel").stages}
+    assert entries["pruned"].detail.endswith(" nodes")
+    assert entries["quantized"].detail.endswith(" operators")
+    assert context.node_count() > Context(lowering).node_count()
+    for name in ("pruned", "quantized"):
+        assert context.has_stage(name) and not Context(lowering).has_stage(name)
+        assert Context(context.stage(name)).shown == name
 
 
 def test_stage_that_outlived_its_lowering_stands_alone(lowering: wb.Lowering) -> None:

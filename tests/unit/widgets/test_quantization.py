@@ -26,6 +26,7 @@ from workbench.quantization.accuracy import accuracy
 from workbench_widgets.context import Context
 from workbench_widgets.graph.overlays import overlay_document
 from workbench_widgets.pack import pack, unpack
+from workbench_widgets.panel.document import first_documents, report_documents
 from workbench_widgets.quantization.choices import choice_of, edit_of
 from workbench_widgets.quantization.contract import (
     QuantizationDocument,
@@ -41,6 +42,7 @@ from workbench_widgets.quantization.history import Action, History
 from workbench_widgets.quantization.measure import accuracy_document, measure
 from workbench_widgets.quantization.picture import picture
 from workbench_widgets.quantization.pooled import BINS, CHANNELS, channels_of, histogram_of
+from workbench_widgets.report import write
 from workbench_widgets.view import all_views, find
 
 # The package has a function of the same name.
@@ -500,6 +502,16 @@ def test_picture_has_histograms_and_tables(context: Context) -> None:
     assert "softmax" in made.text and "of 5 operators" in made.text
     measure(context, QuantizationMeasure("forward", 0))
     assert "against floats" in picture(context).text
+
+
+def test_report_and_panel_hold_the_documents(context: Context, lowering: wb.Lowering, bundles: None) -> None:
+    own = [("quantization", "forward"), ("quantization.accuracy", "forward")]
+    wanted = {*own, ("graph", "quantized/forward")}
+    assert wanted <= set(first_documents(context))
+    assert {*wanted, ("overlays", "quantized/forward")} <= set(report_documents(context))
+    page = write(lowering)
+    assert 'data-document="quantization:forward"' in page
+    assert "of 5 operators" in picture(context).html
 
 
 def test_calls_are_answered_by_the_widget(lowering: wb.Lowering, show: Any) -> None:

@@ -106,6 +106,16 @@ describe("views", () => {
     expect(fakes.graph!.mounted[0]!.stages.slice(-1)).toEqual(["planned"]);
   });
 
+  it("goes to the first stage where the shown one is gone", async () => {
+    open("planned");
+    await panel.ready;
+    host.about = { ...host.about, stages: STAGES.filter(({ name }) => name !== "planned") };
+    host.changed("*");
+    await settled();
+    expect(chosen()).toBe("exported");
+    expect(visible()).toEqual(["graph"]);
+  });
+
   it("the partition's view has the panel for itself, and the graph is not even mounted", async () => {
     open("partitioned");
     await panel.ready;

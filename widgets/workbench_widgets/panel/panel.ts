@@ -343,7 +343,16 @@ export class Panel {
     const before = this.about;
     this.about = this.host.about;
     this.bar.update(this.about.stages, differences(before.stages, this.about.stages));
+    if (!this.about.stages.some(({ name }) => name === this.stage)) this.leave();
     if (kinds.has("*")) this.tell(relowered(before, this.about));
+  }
+
+  /** The stage that was shown is gone: another recipe has no such step. */
+  private leave(): void {
+    const first = this.about.stages[0]?.name;
+    if (first === undefined) return;
+    this.bar.choose(first);
+    this.show(first);
   }
 
   private tell(text: string): void {

@@ -65,11 +65,10 @@ def edit_of(request: QuantizationEdit, base: Any) -> Edit | None:
     Raises:
         RecipeError: There is no such choice.
     """
-    target = {"node": request.node} if request.node else {"module": request.module}
     if not request.dtype:
         return None
     if request.dtype == "float":
-        return _edit(None, target, request.method)
+        return _edit(None, request)
     wanted = _fields(request)
     before = base.to_data() if hasattr(base, "to_data") else {}
     if wanted.get("observer") not in (None, getattr(base, "observer", None)) and before.get(
@@ -80,13 +79,15 @@ def edit_of(request: QuantizationEdit, base: Any) -> Edit | None:
         wanted = {name: value for name, value in wanted.items() if getattr(base, name, None) != value}
         if not wanted:
             return None
-    return _edit(wanted, target, request.method)
+    return _edit(wanted, request)
 
 
-def _edit(config: Mapping[str, Any] | None, target: Mapping[str, str], method: str) -> Edit:
+def _edit(config: Mapping[str, Any] | None, request: QuantizationEdit) -> Edit:
     from workbench.quantization.edits import LayerEdit
 
-    return Edit(LayerEdit.step, LayerEdit(config=config, **target).to_data(), method)
+    module = "" if request.node else request.module
+    made = LayerEdit(config=config, node=request.node, module=module)
+    return Edit(LayerEdit.step, made.to_data(), request.method)
 
 
 def _fields(request: QuantizationEdit) -> dict[str, Any]:

@@ -316,7 +316,8 @@ def _handles(group: Any, nodes: Mapping[str, Any]) -> list[int]:
 
 def csr(rows: Iterable[Iterable[int]]) -> tuple[Any, Any]:
     """Lists of numbers as two columns: where each begins, and the numbers."""
-    starts, values = [0], []
+    starts: list[int] = [0]
+    values: list[int] = []
     for row in rows:
         values.extend(row)
         starts.append(len(values))

@@ -147,6 +147,7 @@ class QuantizationView implements QuantizationHandle {
         this.host.document("quantization.accuracy", method),
       ]);
       if (turn !== this.turn) return;
+      clearError(this.notes);
       const other = this.doc?.method !== doc.method;
       const node = other ? "" : (this.doc?.node.get(this.row) ?? "");
       this.doc = doc;
