@@ -11,7 +11,8 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -112,6 +113,33 @@ def set_threads(count: int) -> None:
     lib = library()
     assert lib is not None, "build the target wb_engine_harness"
     lib.wb_engine_threads(count)
+
+
+@contextmanager
+def trial(injected: Mapping[str, int] | None = None) -> Iterator[Callable[[], list[tuple[str, int]]]]:
+    """Operators that are run meanwhile try their methods.
+
+    Args:
+        injected: Nanoseconds that count for a method instead of what was measured.
+
+    Yields:
+        A function that tells what was measured so far: method, nanoseconds.
+    """
+    lib = library()
+    assert lib is not None, "build the target wb_engine_harness"
+    lib.wb_engine_measured.restype = ctypes.c_char_p
+
+    def measured() -> list[tuple[str, int]]:
+        lines = lib.wb_engine_measured().decode().splitlines()
+        return [(method, int(ns)) for method, ns in (line.split("\t") for line in lines)]
+
+    lib.wb_engine_trial(1)
+    try:
+        for method, ns in (injected or {}).items():
+            lib.wb_engine_inject(method.encode(), ctypes.c_int64(ns))
+        yield measured
+    finally:
+        lib.wb_engine_trial(0)
 
 
 def _attach(lib: ctypes.CDLL, node: ctypes.c_void_p, role: int, operand: Operand, *, constant: bool) -> None:

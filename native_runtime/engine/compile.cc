@@ -12,12 +12,13 @@
 #include "engine/verify.h"
 
 namespace wb::engine {
-namespace {
 
 bool is_set(const char* variable) {
   const char* text = std::getenv(variable);
   return text != nullptr && std::strcmp(text, "1") == 0;
 }
+
+namespace {
 
 // Checks the result as if it had come from a file: an error in a pass is an error that is told, not a crash.
 Error rewrite(const Reporter& report, Program& program, const Options& options) {

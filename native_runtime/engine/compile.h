@@ -7,6 +7,9 @@
 
 namespace wb::engine {
 
+// Is the environment variable "1"?
+[[nodiscard]] bool is_set(const char* variable);
+
 // Infers the sizes of all values from the bounds of the inputs; `graph` must be verified. A value that the graph says
 // may be bigger gets the bound that was inferred, one that must be bigger is an error.
 Error infer_bounds(const Reporter& report, Graph& graph);

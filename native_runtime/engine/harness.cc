@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/operator.h"
@@ -18,6 +20,14 @@ namespace {
 constexpr std::size_t kGuard = 64;
 constexpr int kGuardByte = 0xA5;
 constexpr std::size_t kText = 512;
+
+// Of trials: whether there are any, times that count instead of those of the clock, what was measured.
+struct Trials {
+  bool wanted = false;
+  std::vector<std::pair<std::string, std::uint64_t>> injected;
+  std::string log;  // "<method>\t<ns>\n"
+};
+Trials trials;
 
 class HarnessSetup final : public Setup {
  public:
@@ -37,7 +47,14 @@ class HarnessSetup final : public Setup {
     *ready = false;
     return allocate(bytes);
   }
-  [[nodiscard]] bool trial() const override { return false; }
+  [[nodiscard]] bool trial() const override { return trials.wanted; }
+  [[nodiscard]] std::uint64_t measured(const char* /*layer*/, const char* method, std::uint64_t ns) override {
+    trials.log += std::string(method) + "\t" + std::to_string(ns) + "\n";
+    for (const auto& [name, instead] : trials.injected) {
+      if (name == method) return instead;
+    }
+    return ns;
+  }
   Error fail(Error error, const char* format, ...) override {
     std::va_list args;
     va_start(args, format);
@@ -262,6 +279,16 @@ int wb_engine_fuses(Harness* harness, int fn) {
   step.fn = static_cast<wb::engine::Fn>(fn);
   return op != nullptr && op->fuses != nullptr && op->fuses(harness->node, step) ? 1 : 0;
 }
+
+// From now on: are methods tried? Forgets what was injected and measured.
+void wb_engine_trial(int wanted) {
+  wb::engine::trials = {};
+  wb::engine::trials.wanted = wanted != 0;
+}
+void wb_engine_inject(const char* method, std::int64_t ns) {
+  wb::engine::trials.injected.emplace_back(method, static_cast<std::uint64_t>(ns));
+}
+const char* wb_engine_measured() { return wb::engine::trials.log.c_str(); }
 
 void wb_engine_threads(int count) { wb::engine::Pool::instance().set_threads(count); }
 

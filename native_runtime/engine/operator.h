@@ -41,7 +41,19 @@ class Setup {
   // constant and a number for the format) gives the same memory, *ready tells that it is packed already.
   [[nodiscard]] virtual void* allocate_packed(const void* constant, std::uint64_t format, std::size_t bytes,
                                               bool* ready) = 0;
+  // Shall methods be measured where several suit?
   [[nodiscard]] virtual bool trial() const = 0;
+  // What a trial measured for a method of a layer, ns. What is returned counts.
+  [[nodiscard]] virtual std::uint64_t measured(const char* layer, const char* method, std::uint64_t ns) {
+    (void)layer;
+    (void)method;
+    return ns;
+  }
+  // Where the choice for layers of this kind is noted: null at first. No place: nothing is noted.
+  [[nodiscard]] virtual const void** choice(std::uint64_t kind) {
+    (void)kind;
+    return nullptr;
+  }
   __attribute__((format(printf, 3, 4))) virtual Error fail(Error error, const char* format, ...) = 0;
 
  protected:

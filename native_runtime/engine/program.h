@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/engine.h"
@@ -116,6 +117,8 @@ class ProgramSetup final : public Setup {
   [[nodiscard]] void* allocate_packed(const void* constant, std::uint64_t format, std::size_t bytes,
                                       bool* ready) override;
   [[nodiscard]] bool trial() const override { return trial_; }
+  [[nodiscard]] std::uint64_t measured(const char* layer, const char* method, std::uint64_t ns) override;
+  [[nodiscard]] const void** choice(std::uint64_t kind) override { return &choices_[kind]; }
   __attribute__((format(printf, 3, 4))) Error fail(Error error, const char* format, ...) override;
 
  private:
@@ -132,6 +135,7 @@ class ProgramSetup final : public Setup {
   Program* program_;
   bool trial_;
   std::vector<Packed> packed_;
+  std::unordered_map<std::uint64_t, const void*> choices_;
   static constexpr std::size_t kUnknown = SIZE_MAX;
   std::size_t constants_left_ = kUnknown;  // bytes of those that are not packed yet, about
   std::byte* slab_ = nullptr;              // what is left of the last one

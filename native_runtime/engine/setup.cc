@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 
+#include "engine/compile.h"
 #include "engine/names.h"
 #include "engine/plan.h"
 #include "engine/program.h"
@@ -85,6 +87,13 @@ void* ProgramSetup::allocate_packed(const void* constant, std::uint64_t format, 
   packed_.push_back({constant, format, bytes, memory});
   program_->footprint.packed += bytes;
   return memory;
+}
+
+std::uint64_t ProgramSetup::measured(const char* layer, const char* method, std::uint64_t ns) {
+  if (is_set("LOWERING_WORKBENCH_DESCRIBE")) {
+    std::fprintf(stderr, "trial: %s: %s %.1f us\n", layer, method, static_cast<double>(ns) * 1e-3);
+  }
+  return ns;
 }
 
 Error ProgramSetup::fail(Error error, const char* format, ...) {

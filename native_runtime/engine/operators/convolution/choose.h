@@ -27,8 +27,15 @@ struct Candidates {
 
 [[nodiscard]] Candidates candidate_methods(const Geometry& g, bool constant_weight);
 
-[[nodiscard]] inline const Method* choose_method(const Geometry& g, bool constant_weight) {
-  return candidate_methods(g, constant_weight).cheapest();
+// The quickest of them: each computes the layer, or a part of a large one, some times on scratch data (trial.cc). About
+// 20 ms a layer at most; layers of the same kind are tried once.
+[[nodiscard]] const Method* quickest_method(PrepareContext& context, const Convolution& convolution,
+                                            const Candidates& candidates);
+
+[[nodiscard]] inline const Method* choose_method(PrepareContext& context, const Convolution& convolution) {
+  const Candidates candidates = candidate_methods(convolution.g, context.operands.inputs[1].constant);
+  if (!context.setup.trial() || candidates.count == 1) return candidates.cheapest();
+  return quickest_method(context, convolution, candidates);
 }
 
 }  // namespace wb::engine::WB_ISA::dense

@@ -19,7 +19,7 @@ Error convolution_prepare(PrepareContext& context) {
   WB_TRY(constant_floats(context, 0, &convolution->input));
   WB_TRY(constant_floats(context, 2, &convolution->bias));
   if (operands.inputs[1].constant) mark_packed(context, 1);
-  convolution->method = choose_method(convolution->g, operands.inputs[1].constant);
+  convolution->method = choose_method(context, *convolution);
   return convolution->method->prepare(context, *convolution);
 }
 

@@ -122,6 +122,6 @@ void run(const RunContext& context, const Convolution& convolution, const Finish
 
 }  // namespace
 
-const Method kDepthwiseMethod = {prepare, shape, run};
+const Method kDepthwiseMethod = {"depthwise", prepare, shape, run};
 
 }  // namespace wb::engine::WB_ISA::dense

@@ -10,6 +10,7 @@ namespace wb::engine::WB_ISA::dense {
 struct Convolution;
 
 struct Method {
+  const char* name;
   // Packs the weights, which are constant.
   Error (*prepare)(PrepareContext& context, Convolution& convolution);
   // Sets what depends on the sizes; returns the elements of scratch memory.

@@ -89,6 +89,6 @@ void run(const RunContext& context, const Convolution& convolution, const Finish
 
 }  // namespace
 
-const Method kProductMethod = {prepare, shape, run};
+const Method kProductMethod = {"product", prepare, shape, run};
 
 }  // namespace wb::engine::WB_ISA::dense

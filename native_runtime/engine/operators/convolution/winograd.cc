@@ -204,14 +204,16 @@ struct WinogradMethod {
 };
 
 template <int M, bool Taps>
-constexpr Method method() {
+constexpr Method method(const char* name) {
   using Winograd = WinogradMethod<M, Taps>;
-  return {Winograd::prepare, Winograd::shape, Winograd::run};
+  return {name, Winograd::prepare, Winograd::shape, Winograd::run};
 }
 
 }  // namespace
 
-const Method kWinograd2Method = method<2, false>(), kWinograd4Method = method<4, false>();
-const Method kWinograd2TapsMethod = method<2, true>(), kWinograd4TapsMethod = method<4, true>();
+const Method kWinograd2Method = method<2, false>("winograd 2");
+const Method kWinograd4Method = method<4, false>("winograd 4");
+const Method kWinograd2TapsMethod = method<2, true>("winograd 2, weights in each run");
+const Method kWinograd4TapsMethod = method<4, true>("winograd 4, weights in each run");
 
 }  // namespace wb::engine::WB_ISA::dense
