@@ -1,7 +1,8 @@
-"""An accuracy report that is brought up to date after a change of the plan: only what depends on it is measured anew.
+"""An accuracy report that is brought up to date after a change of the plan: only what depends on it is new.
 
-A change of how some tensors are quantized changes the quantized values of the nodes behind them and of no others.
-The float values, and the quantized values before the change, are kept for that as long as they fit a budget.
+A change of how some tensors are quantized changes the quantized values of the nodes behind them and of no
+others. The float values, and the quantized values before the change, are kept for that as long as they fit a
+budget.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Measurement:
         self._simulation = Simulation(calibrated)
         self._nodes: dict[str, _Node] = {}
         self._outputs = Energy()
-        # By sample the values of all nodes, in floats and quantized; None where they are too large to be kept.
+        # By sample the values of all nodes, in floats and quantized; None where they are too large.
         self._kept: list[tuple[dict[str, Any], dict[str, Any]]] | None = []
         self.computed = 0
         self.affected: frozenset[str] = frozenset()
