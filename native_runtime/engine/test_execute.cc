@@ -2,6 +2,9 @@
 #include "engine/test_support.h"
 
 namespace wb::engine::test {
+
+void test_load();
+
 namespace {
 
 void copies_an_input() {
@@ -37,6 +40,9 @@ void copies_an_input() {
 
 }  // namespace
 
-void test_execute() { copies_an_input(); }
+void test_execute() {
+  copies_an_input();
+  test_load();
+}
 
 }  // namespace wb::engine::test
