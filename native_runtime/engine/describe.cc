@@ -19,14 +19,20 @@ std::string place_of(const Program& program, ValueId id) {
   return "";
 }
 
+std::string quantized_text(const Quantization& q) {
+  constexpr const char* kKinds[] = {"", "", "/channel", "/group", "/row"};
+  if (!q.present()) return "";
+  return std::string("q") + std::to_string(q.bits) + kKinds[static_cast<int>(q.kind)] + " ";
+}
+
 std::string value_text(const Program& program, ValueId id) {
   if (id == kNoValue) return "-";
   const Value& value = program.graph.values[id];
   std::string sizes = ShapeText(value.shape).text;
-  if (value.kind == ValueKind::Constant) return "constant " + sizes;
+  if (value.kind == ValueKind::Constant) return "constant " + quantized_text(value.quantization) + sizes;
   std::string text = "v" + std::to_string(id) + " ";
   if (value.dtype != ScalarType::Float) text += std::string(name_of(value.dtype)) + " ";
-  return text + sizes + " @" + place_of(program, id);
+  return text + quantized_text(value.quantization) + sizes + " @" + place_of(program, id);
 }
 
 std::string node_text(const Node& node) {

@@ -27,6 +27,20 @@ std::string sizes_of(const Value& value) {
   return text + "]";
 }
 
+std::string quantization_of(const Value& value) {
+  const Quantization& q = value.quantization;
+  const std::string zero = q.zero_point == 0 ? "" : " zero " + std::to_string(q.zero_point);
+  const std::string bits = q.bits == 8 ? "" : " bits " + std::to_string(q.bits);
+  switch (q.kind) {
+    case Quantization::Kind::None: return "";
+    case Quantization::Kind::PerTensor: return " scale " + number(static_cast<double>(q.scale)) + zero + bits;
+    case Quantization::Kind::PerChannel: return " scales along " + std::to_string(q.axis) + zero + bits;
+    case Quantization::Kind::PerGroup: return " scales by " + std::to_string(q.group) + zero + bits;
+    case Quantization::Kind::PerRow: return " scales by row";
+  }
+  return "";
+}
+
 std::string list_of(const std::vector<ValueId>& ids) {
   std::string text;
   for (const ValueId id : ids) text += (text.empty() ? "" : ", ") + name_of_value(id);
@@ -136,14 +150,15 @@ std::string dump(const Graph& graph) {
                                                          : "constant";
     text += kind;
     if (value.kind != ValueKind::Constant) text += " " + std::to_string(value.external);
-    text += ": " + name_of_value(id) + " " + wb::name_of(value.dtype) + " " + sizes_of(value) + "\n";
+    text += ": " + name_of_value(id) + " " + wb::name_of(value.dtype) + " " + sizes_of(value) + quantization_of(value) +
+            "\n";
   }
   for (const Node& node : graph.nodes) {
     text += list_of(node.outputs) + " = " + name_of(node.op) + "(" + list_of(node.inputs) + ")";
     text += attributes_of(graph, node) + program_of(node);
     if (!node.post_inputs.empty()) text += " with " + list_of(node.post_inputs);
     for (const ValueId id : node.outputs) {
-      if (id != kNoValue) text += " " + sizes_of(graph.values[id]);
+      if (id != kNoValue) text += " " + sizes_of(graph.values[id]) + quantization_of(graph.values[id]);
     }
     for (std::size_t i = 0; i < node.sources.size(); ++i) {
       text += (i == 0 ? " @" : "+") + std::to_string(node.sources[i]);

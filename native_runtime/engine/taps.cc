@@ -9,6 +9,27 @@ namespace {
 
 bool is_part(const Program& program, const StepTap& tap) { return program.taps[tap.tap].post_count != Tap::kWhole; }
 
+// Bytes that a value takes when it is handed over from memory of its own; numbers, where it has integers.
+std::size_t bytes_of_tap(const Program& program, const Tap& tap) {
+  const Value& value = program.graph.values[tap.value];
+  if (value.quantization.present()) return static_cast<std::size_t>(value.shape.numel()) * sizeof(float);
+  return tap.post_count == Tap::kWhole ? 0 : bytes_of(value);
+}
+
+// The numbers of a value that is quantized as a whole, or by rows.
+void dequantize(const Value& value, const Shape& shape, const std::byte* data, float* numbers) {
+  const std::int64_t numel = shape.numel();
+  const std::int64_t columns = shape.rank == 0 ? 1 : shape.sizes[shape.rank - 1];
+  const auto* rows = reinterpret_cast<const RowQuantization*>(data + (numel + 63) / 64 * 64);
+  for (std::int64_t i = 0; i < numel; ++i) {
+    RowQuantization q{value.quantization.scale, value.quantization.zero_point};
+    if (value.quantization.kind == Quantization::Kind::PerRow) q = rows[i / columns];
+    const std::int32_t integer = value.dtype == ScalarType::Byte ? static_cast<std::int32_t>(data[i])
+                                                                 : reinterpret_cast<const std::int8_t*>(data)[i];
+    numbers[i] = static_cast<float>(integer - q.zero_point) * q.scale;
+  }
+}
+
 }  // namespace
 
 void make_step_taps(Program& program) {
@@ -48,9 +69,7 @@ TapReader::TapReader(BackendExecuteContext& context, Program& program)
     : context_(context), program_(program), next_(context.wants_outputs() ? 0 : program.step_taps.size()) {
   if (next_ != 0 || !program.tap_memory.empty()) return;
   std::size_t bytes = 1;
-  for (const Tap& tap : program.taps) {
-    if (tap.post_count != Tap::kWhole) bytes = std::max(bytes, bytes_of(program.graph.values[tap.value]));
-  }
+  for (const Tap& tap : program.taps) bytes = std::max(bytes, bytes_of_tap(program, tap));
   program.tap_memory.resize(bytes);
 }
 
@@ -68,7 +87,14 @@ void TapReader::after(std::uint32_t step) {
   for (; next_ < program_.step_taps.size() && program_.step_taps[next_].step == step; ++next_) {
     const StepTap& tap = program_.step_taps[next_];
     const ValueId id = program_.taps[tap.tap].value;
-    hand_over(tap, program_.data_of(id), program_.graph.values[id].dtype);
+    const Value& value = program_.graph.values[id];
+    std::byte* data = program_.data_of(id);
+    if (!program_.taps[tap.tap].numbers || !value.quantization.present() || data == nullptr) {
+      hand_over(tap, data, value.dtype);
+      continue;
+    }
+    dequantize(value, program_.shapes[id], data, reinterpret_cast<float*>(program_.tap_memory.data()));
+    hand_over(tap, program_.tap_memory.data(), ScalarType::Float);
   }
 }
 
@@ -77,6 +103,10 @@ void TapReader::compute(const StepTap& tap) {
   Operands operands = program_.operands(step);
   TensorView out = operands.outputs[0];
   out.data = program_.tap_memory.data();
+  if (out.quantization != nullptr) {  // what is quantized afterwards
+    out.quantization = nullptr;
+    out.dtype = ScalarType::Float;
+  }
   operands.outputs = &out;
   RunFault fault;
   step.op->run({.node = program_.graph.nodes[step.node],

@@ -14,6 +14,7 @@ void test_plan();
 void test_pool();
 void test_taps();
 void test_bad_graphs(std::uint64_t seeds);
+void test_quantized();
 
 TestHost::TestHost() {
   host_.self = this;
@@ -76,6 +77,29 @@ ValueId Builder::constant(const Shape& shape, std::vector<float> data) {
   constants_.push_back(std::make_unique<float[]>(data.size() + 1));
   std::memcpy(constants_.back().get(), data.data(), data.size() * sizeof(float));
   graph.values[id].data = constants_.back().get();
+  return id;
+}
+
+ValueId Builder::integers(const Shape& shape, ScalarType dtype, const std::vector<float>& values,
+                          std::vector<float> scales) {
+  // Room for the widest of them, and for floats that a damaged type takes them for.
+  std::vector<float> memory(values.size() + 1);
+  auto* bytes = reinterpret_cast<std::byte*>(memory.data());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto integer = static_cast<std::int32_t>(values[i] * (dtype == ScalarType::Int ? 2000 : 127));
+    const auto byte = static_cast<std::int8_t>(integer);
+    if (dtype == ScalarType::Int) {
+      std::memcpy(bytes + i * sizeof integer, &integer, sizeof integer);
+    } else {
+      std::memcpy(bytes + i, &byte, 1);
+    }
+  }
+  const ValueId id = constant(shape, std::move(memory));
+  const ValueId kept = constant(shape_of({static_cast<std::int64_t>(scales.size())}), scales);
+  Value& value = graph.values[id];
+  value.dtype = dtype;
+  value.quantization.kind = Quantization::Kind::PerChannel;
+  value.quantization.scales = static_cast<const float*>(graph.values[kept].data);
   return id;
 }
 
@@ -153,6 +177,7 @@ int main(int argc, char** argv) {
   wb::engine::test::test_plan();
   wb::engine::test::test_passes();
   wb::engine::test::test_taps();
+  wb::engine::test::test_quantized();
   wb::engine::test::test_bad_graphs(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 2000);
   wb::engine::test::test_pool();
   if (wb::engine::test::failures == 0) std::printf("ok\n");

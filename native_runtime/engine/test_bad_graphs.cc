@@ -1,4 +1,6 @@
 // Graphs with something wrong in them end in an error with a text, or run: nothing else.
+#include <cmath>
+
 #include "engine/test_graphs.h"
 
 namespace wb::engine::test {
@@ -20,7 +22,7 @@ void mutate(Random& random, Graph& graph) {
   const auto any = [&](std::size_t count) {
     return static_cast<std::size_t>(random.below(static_cast<std::int64_t>(count)));
   };
-  switch (random.below(20)) {
+  switch (random.below(22)) {
     case 0:
       if (!node.inputs.empty()) node.inputs[any(node.inputs.size())] = id();
       break;
@@ -67,6 +69,26 @@ void mutate(Random& random, Graph& graph) {
         }
       }
       break;
+    case 19:
+    case 20: {
+      Quantization& q = value.quantization;
+      constexpr float kScales[] = {1, 0.5F, 0, -1, 1e-45F, 1e38F, INFINITY, NAN, 2e-3F};
+      static const float kNone[1] = {-1};
+      switch (random.below(8)) {
+        case 0: q.kind = static_cast<Quantization::Kind>(random.below(7)); break;
+        case 1: q.bits = static_cast<std::uint8_t>(random.below(3) == 0 ? random.next() : 4); break;
+        case 2: q.axis = static_cast<int>(number()); break;
+        case 3: q.group = number(); break;
+        case 4: q.scale = kScales[random.below(9)]; break;
+        case 5: q.zero_point = static_cast<std::int32_t>(number()); break;
+        case 6: q.scales = random.below(2) == 0 ? nullptr : kNone; break;
+        default:
+          q.kind = Quantization::Kind::PerTensor;
+          value.dtype = random.below(2) == 0 ? ScalarType::Char : ScalarType::Byte;
+          break;
+      }
+      break;
+    }
     case 18:
       node.post.push_back({static_cast<Fn>(random.below(kFnCount + 2)), {static_cast<std::uint8_t>(random.next())}});
       break;
@@ -96,18 +118,23 @@ void test_bad_graphs(std::uint64_t seeds) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     Random random(seed);
     RandomGraph graph;
-    make_random_graph(seed % 50, seed % 2 == 0, &graph);
+    const bool quantized = seed % 3 == 0;
+    make_random_graph(seed % 50, seed % 2 == 0, &graph, quantized);
     const std::int64_t count = 1 + random.below(2);
     for (std::int64_t i = 0; i < count; ++i) mutate(random, graph.builder.graph);
     // Constants of another size than their data are for the front end to refuse: its blob says how long they are.
     bool fits = is_small(graph.builder.graph);
     RandomGraph original;
-    make_random_graph(seed % 50, seed % 2 == 0, &original);
+    make_random_graph(seed % 50, seed % 2 == 0, &original, quantized);
     for (std::size_t i = 0; fits && i < original.builder.graph.values.size(); ++i) {
       const Value& value = graph.builder.graph.values[i];
       const Value& was = original.builder.graph.values[i];
       if (value.kind != ValueKind::Constant) continue;
-      fits = was.kind == ValueKind::Constant && value.shape == was.shape && value.dtype == was.dtype;
+      // Nor does anybody but the front end know how many scales there are.
+      const Quantization& q = value.quantization;
+      const bool scales = q.kind == was.quantization.kind && q.axis == was.quantization.axis;
+      fits = was.kind == ValueKind::Constant && value.shape == was.shape && value.dtype == was.dtype &&
+             (q.scales == nullptr || scales || value.shape.numel() <= 1);
     }
     if (!fits) continue;
     TestHost host;

@@ -10,7 +10,8 @@ namespace {
 
 class Maker {
  public:
-  Maker(std::uint64_t seed, bool dynamic, RandomGraph* graph) : random_(seed), b_(graph->builder), graph_(*graph) {
+  Maker(std::uint64_t seed, bool dynamic, RandomGraph* graph, bool quantized)
+      : random_(seed), b_(graph->builder), graph_(*graph), quantized_(quantized) {
     dynamic_ = dynamic ? 1 : 0;
   }
 
@@ -60,6 +61,33 @@ class Maker {
   ValueId nhwc(ValueId x) { return transpose(x, {0, 2, 3, 1}); }
   ValueId nchw(ValueId x) { return transpose(x, {0, 3, 1, 2}); }
 
+  // The numbers that are left of x when it is rounded to integers of 8 bits.
+  ValueId rounded(ValueId x) {
+    if (!quantized_ || random_.below(6) == 0) return x;
+    const bool bytes = random_.below(8) == 0;
+    const ValueId q = b_.temporary(shape(x), bytes ? ScalarType::Byte : ScalarType::Char, dynamic_);
+    Quantization& quantization = b_.graph.values[q].quantization;
+    quantization.kind = Quantization::Kind::PerTensor;
+    quantization.scale = kTestStep * static_cast<float>(1 + random_.below(2));
+    quantization.zero_point = static_cast<std::int32_t>(random_.below(3) * 10 - 10 + (bytes ? 128 : 0));
+    b_.node(Op::Quantize, {x}, q);
+    const ValueId y = value(shape(x));
+    b_.node(Op::Dequantize, {q}, y);
+    return y;
+  }
+
+  // A weight or bias: floats, or integers with a scale for each index of the first dimension.
+  ValueId parameter(const Shape& shape, bool bias) {
+    const std::int64_t numel = shape.numel();
+    if (!quantized_) return b_.constant(shape, random_.values(numel));
+    std::vector<float> scales(static_cast<std::size_t>(shape.sizes[0]));
+    for (float& scale : scales) scale = 0.001F + 0.002F * std::fabs(random_.value());
+    const ValueId q = b_.integers(shape, bias ? ScalarType::Int : ScalarType::Char, random_.values(numel), scales);
+    const ValueId y = b_.temporary(shape);
+    b_.node(Op::Dequantize, {q}, y);
+    return y;
+  }
+
   ValueId convolution(ValueId x) {
     const Shape in = shape(x);
     const std::int64_t cin = in.sizes[1];
@@ -69,9 +97,8 @@ class Maker {
     const std::int64_t stride = pick({1, 1, 2});
     const std::int64_t pad = kernel / 2;
     const std::int64_t group = depthwise ? 1 : cin;
-    const ValueId weight =
-        b_.constant(shape_of({cout, group, kernel, kernel}), random_.values(cout * group * kernel * kernel));
-    const ValueId bias = b_.constant(shape_of({cout}), random_.values(cout));
+    const ValueId weight = parameter(shape_of({cout, group, kernel, kernel}), false);
+    const ValueId bias = parameter(shape_of({cout}), true);
     const auto size = [&](std::int64_t n) { return (n + 2 * pad - kernel) / stride + 1; };
     const ValueId y = value(shape_of({in.sizes[0], size(in.sizes[2]), size(in.sizes[3]), cout}));
     Attributes& a = b_.node(Op::Convolution, {nhwc(x), weight, random_.below(2) == 0 ? bias : kNoValue}, y).attributes;
@@ -191,19 +218,23 @@ class Maker {
 
   void add_node() {
     const ValueId x = recent();
+    images_.push_back(rounded(made(x)));
+  }
+
+  ValueId made(ValueId x) {
     switch (random_.below(12)) {
       case 0:
       case 1:
-      case 2: images_.push_back(convolution(x)); break;
-      case 3: images_.push_back(pool(x)); break;
+      case 2: return convolution(x);
+      case 3: return pool(x);
       case 4:
-      case 5: images_.push_back(unary(x)); break;
+      case 5: return unary(x);
       case 6:
-      case 7: images_.push_back(binary(x)); break;
-      case 8: images_.push_back(concat(x)); break;
-      case 9: images_.push_back(slice(x)); break;
-      case 10: images_.push_back(pad(x)); break;
-      default: images_.push_back(random_.below(2) == 0 ? squeeze(x) : softmax(x)); break;
+      case 7: return binary(x);
+      case 8: return concat(x);
+      case 9: return slice(x);
+      case 10: return pad(x);
+      default: return random_.below(2) == 0 ? squeeze(x) : softmax(x);
     }
   }
 
@@ -215,7 +246,7 @@ class Maker {
     reshape_to(images_.back(), flat);
     const ValueId tokens = transpose(flat, {0, 2, 1});
     const std::int64_t width = 6;
-    const ValueId weight = b_.constant(shape_of({3 * width, in.sizes[1]}), random_.values(3 * width * in.sizes[1]));
+    const ValueId weight = parameter(shape_of({3 * width, in.sizes[1]}), false);
     const ValueId product = value(shape_of({in.sizes[0], rows, 3 * width}));
     if (random_.below(2) == 0) {
       b_.node(Op::MatMul, {tokens, weight, kNoValue}, product).attributes.transpose_b = true;
@@ -261,13 +292,16 @@ class Maker {
   Builder& b_;
   RandomGraph& graph_;
   std::uint8_t dynamic_;
+  bool quantized_;
   std::vector<ValueId> images_;
   ValueId rows_ = kNoValue;
 };
 
 }  // namespace
 
-void make_random_graph(std::uint64_t seed, bool dynamic, RandomGraph* graph) { Maker(seed, dynamic, graph).run(); }
+void make_random_graph(std::uint64_t seed, bool dynamic, RandomGraph* graph, bool quantized) {
+  Maker(seed, dynamic, graph, quantized).run();
+}
 
 bool run_graph(const Graph& graph, const std::vector<Shape>& inputs, std::uint64_t seed, bool fuse, RunResult* result,
                EventSink* trace) {
@@ -317,6 +351,21 @@ bool close(const std::vector<float>& a, const std::vector<float>& b) {
     if (!(std::fabs(a[i] - b[i]) <= 2e-5F * (1 + most))) return false;
   }
   return true;
+}
+
+bool close_by_steps(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return false;
+  // Of integers, 1; of numbers, a few steps of the coarsest kind.
+  double sum = 0;
+  double magnitude = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double apart = static_cast<double>(std::fabs(a[i] - b[i]));
+    if (!(apart <= 0.3 + 0.02 * static_cast<double>(std::fabs(a[i]))) && !(apart <= 8 && std::fabs(a[i]) > 2))
+      return false;
+    sum += apart;
+    magnitude += static_cast<double>(std::fabs(a[i]));
+  }
+  return sum <= 0.02 * (magnitude + static_cast<double>(a.size()));
 }
 
 }  // namespace wb::engine::test

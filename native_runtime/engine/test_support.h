@@ -91,6 +91,8 @@ class Builder {
  public:
   ValueId input(const Shape& shape, ScalarType dtype = ScalarType::Float, std::uint8_t dynamic = 0);
   ValueId constant(const Shape& shape, std::vector<float> data);
+  // Integers (of `values` in [-1, 1)) with a scale for each index of the first dimension.
+  ValueId integers(const Shape& shape, ScalarType dtype, const std::vector<float>& values, std::vector<float> scales);
   ValueId temporary(const Shape& shape, ScalarType dtype = ScalarType::Float, std::uint8_t dynamic = 0);
   // Makes a temporary an output.
   void output(ValueId id);

@@ -13,6 +13,12 @@ namespace wb::xnnpack {
 using engine::Op;
 using engine::ValueKind;
 
+namespace {
+
+bool is_byte(ScalarType type) { return type == ScalarType::Char || type == ScalarType::Byte; }
+
+}  // namespace
+
 std::string text_of(const Extent& extent) {
   std::string text = "[";
   for (int d = 0; d < extent.rank(); ++d) {
@@ -57,7 +63,9 @@ Result<ValueId> Builder::output(const char* name, std::uint32_t id, const Extent
     return fail(Error::InvalidProgram, "%s: value %u is an input, a constant or was written before", name, id);
   }
   engine::Value& value = graph.values[known->index];
-  if (value.dtype != dtype) {
+  // What is computed from integers that stand for numbers may be numbers or such integers.
+  const bool numbers = value.quantization.present() || is_byte(dtype);
+  if (value.dtype != dtype && !numbers) {
     return fail(Error::InvalidProgram, "%s: value %u: expected %s, found %s", name, id, name_of(dtype),
                 name_of(value.dtype));
   }
@@ -89,11 +97,18 @@ ValueId Builder::temporary(const Extent& extent, ScalarType dtype) {
   return static_cast<ValueId>(graph.values.size() - 1);
 }
 
+ValueId Builder::temporary_like(const Extent& extent, ValueId like) {
+  const ValueId id = temporary(extent, value(like).dtype);
+  graph.values[id].quantization = value(like).quantization;
+  return id;
+}
+
 ValueId Builder::reshaped(ValueId from, std::initializer_list<std::int64_t> sizes) {
   Extent extent;
   for (const std::int64_t size : sizes) extent.append(size, false);
   if (value(from).shape == extent.shape) return from;
-  const ValueId id = temporary(extent, value(from).dtype);
+  const ValueId id = temporary_like(extent, from);
+  graph.values[id].quantization.axis = extent.rank() - 1;
   if (value(from).kind == ValueKind::Constant) {
     graph.values[id].kind = ValueKind::Constant;
     graph.values[id].data = value(from).data;
@@ -119,7 +134,8 @@ ScalarType Builder::declared_dtype(std::uint32_t id, ScalarType otherwise) const
 Error Builder::same_dtype(std::initializer_list<ValueId> values) const {
   const ScalarType first = value(*values.begin()).dtype;
   for (const ValueId id : values) {
-    if (value(id).dtype == first) continue;
+    const bool quantized = value(id).quantization.present() || value(*values.begin()).quantization.present();
+    if (value(id).dtype == first || quantized) continue;
     return fail(Error::InvalidProgram, "its inputs %u and %u are %s and %s: expected one type", ids_[*values.begin()],
                 ids_[id], name_of(first), name_of(value(id).dtype));
   }
@@ -157,7 +173,8 @@ void Builder::push(engine::Node&& node, bool last) {
   }
   bounded_ = false;
   const ValueId output = node.outputs[0];
-  const ValueId unbounded = temporary(extent(output), value(output).dtype);
+  const bool quantized = value(output).quantization.present();
+  const ValueId unbounded = temporary(extent(output), quantized ? ScalarType::Float : value(output).dtype);
   node.outputs[0] = unbounded;
   graph.nodes.push_back(std::move(node));
   emit_pointwise(engine::Fn::Clamp, {unbounded}, output, low_, high_);

@@ -40,6 +40,10 @@ struct Extent {
 // "[2, 3, <=64]"
 [[nodiscard]] std::string text_of(const Extent& extent);
 
+[[nodiscard]] bool is_quantized(fb::DataType type);
+// Of the integers.
+[[nodiscard]] ScalarType dtype_of(fb::DataType type);
+
 class Builder {
  public:
   Builder(const BackendInitContext& context, const Blob& blob) : context_(context), blob_(blob) {}
@@ -67,6 +71,10 @@ class Builder {
   [[nodiscard]] Result<ValueId> output(const char* name, std::uint32_t id, const Extent& extent, ScalarType dtype);
   // A further value of its own.
   [[nodiscard]] ValueId temporary(const Extent& extent, ScalarType dtype);
+  // Of the type and quantization of another.
+  [[nodiscard]] ValueId temporary_like(const Extent& extent, ValueId like);
+  // Of numbers that come as integers of the type QDINT8, a scale for several dimensions: their number; else 0.
+  [[nodiscard]] int rounded_dims(ValueId id) const;
   // The constant or computed value as one with other sizes and the same number of elements.
   [[nodiscard]] ValueId reshaped(ValueId value, std::initializer_list<std::int64_t> sizes);
 
@@ -102,7 +110,12 @@ class Builder {
   };
 
   Error read_value(std::uint32_t index, const fb::Value& wire);
-  Error read_tensor(std::uint32_t index, const fb::Tensor& wire);
+  Error read_tensor(std::uint32_t index, const fb::Tensor& wire, const fb::QuantizedTensor* quantized);
+  Error read_quantization(std::uint32_t index, const fb::QuantizedTensor& wire);
+  Error read_channels(std::uint32_t index, const fb::PerChannelQuant& from, engine::Value& value);
+  Error read_groups(std::uint32_t index, const fb::PerChannelGroupQuant& from, engine::Value& value);
+  Result<const float*> read_scales(std::uint32_t index, const flatbuffers::Vector<float>* inline_scales,
+                                   std::uint32_t buffer, std::uint32_t number, std::int64_t expected, bool bfloat16);
   Error read_sizes(std::uint32_t index, const fb::Tensor& wire, engine::Value& value) const;
   Error read_constant(std::uint32_t index, const fb::Tensor& wire, engine::Value& value);
   Error read_external(std::uint32_t index, const fb::Tensor& wire, engine::Value& value);
@@ -122,6 +135,11 @@ class Builder {
   std::vector<State> states_;       // per value of the blob
   std::vector<std::uint32_t> ids_;  // per value of the blob
   std::vector<External> inputs_, outputs_;
+  struct Rounded {
+    ValueId value;
+    int dims;
+  };
+  std::vector<Rounded> rounded_;
 
   // the present node
   std::uint32_t node_index_ = 0;

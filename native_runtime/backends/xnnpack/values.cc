@@ -12,21 +12,6 @@ constexpr std::uint32_t kInputFlag = 1, kOutputFlag = 2;
 constexpr std::uint32_t kMaxExternals = 4096;
 constexpr std::uint32_t kMaxValues = 1U << 24;
 
-bool is_quantized(fb::DataType type) {
-  switch (type) {
-    case fb::DataType::QINT8:
-    case fb::DataType::QUINT8:
-    case fb::DataType::QINT32:
-    case fb::DataType::QCINT8:
-    case fb::DataType::QCINT32:
-    case fb::DataType::QCINT4:
-    case fb::DataType::QDINT8:
-    case fb::DataType::QBINT4:
-    case fb::DataType::QPINT8: return true;
-    default: return false;
-  }
-}
-
 }  // namespace
 
 Error Builder::read_values() {
@@ -61,25 +46,33 @@ Error Builder::read_value(std::uint32_t index, const fb::Value& wire) {
     default: break;
   }
   if (tensor == nullptr) return context_.fail(Error::InvalidProgram, "value %u of the list holds no tensor", index);
-  if (wire.xvalue_union_type() == fb::AnyTensor::QuantizedTensor || is_quantized(tensor->datatype()) ||
-      is_quantized(tensor->dq_datatype())) {
-    return context_.fail(Error::NotSupported,
-                         "value %u is quantized (%s): quantized graphs are not read yet; lower the model without "
-                         "quantizing it",
-                         tensor->id_out(), fb::EnumNameDataType(tensor->datatype()));
+  const bool quantized = wire.xvalue_union_type() == fb::AnyTensor::QuantizedTensor;
+  if (quantized != is_quantized(tensor->datatype())) {
+    return context_.fail(Error::InvalidProgram, "value %u: type %s %s", tensor->id_out(),
+                         fb::EnumNameDataType(tensor->datatype()),
+                         quantized ? "with a quantization" : "without a quantization");
   }
-  return read_tensor(index, *tensor);
+  if (tensor->dq_datatype() != fb::DataType::INVALID) {
+    return context_.fail(Error::NotSupported,
+                         "value %u is to be quantized to %s when it comes in, as older files say: lower the model anew",
+                         tensor->id_out(), fb::EnumNameDataType(tensor->dq_datatype()));
+  }
+  return read_tensor(index, *tensor, quantized ? wire.xvalue_union_as_QuantizedTensor() : nullptr);
 }
 
-Error Builder::read_tensor(std::uint32_t index, const fb::Tensor& wire) {
+Error Builder::read_tensor(std::uint32_t index, const fb::Tensor& wire, const fb::QuantizedTensor* quantized) {
   engine::Value& value = graph.values[index];
   if (wire.id_out() == kNoId) return context_.fail(Error::InvalidProgram, "value %u of the list has no id", index);
   switch (wire.datatype()) {
     case fb::DataType::FP32: value.dtype = ScalarType::Float; break;
     case fb::DataType::FP16: value.dtype = ScalarType::Half; break;
     default:
-      return context_.fail(Error::NotSupported, "value %u: expected FP32 or FP16, found type %d (%s)", wire.id_out(),
-                           static_cast<int>(wire.datatype()), fb::EnumNameDataType(wire.datatype()));
+      if (is_quantized(wire.datatype())) {
+        value.dtype = dtype_of(wire.datatype());
+        break;
+      }
+      return context_.fail(Error::NotSupported, "value %u: expected FP32, FP16 or a quantized type, found type %d (%s)",
+                           wire.id_out(), static_cast<int>(wire.datatype()), fb::EnumNameDataType(wire.datatype()));
   }
   if ((wire.flags() & ~(kInputFlag | kOutputFlag)) != 0 || wire.flags() == (kInputFlag | kOutputFlag)) {
     return context_.fail(Error::InvalidProgram, "value %u: flags 0x%x: expected 0, 1 (input) or 2 (output)",
@@ -88,6 +81,7 @@ Error Builder::read_tensor(std::uint32_t index, const fb::Tensor& wire) {
   ids_[index] = wire.id_out();
   known_.push_back({wire.id_out(), index});
   WB_TRY(read_sizes(index, wire, value));
+  if (quantized != nullptr) WB_TRY(read_quantization(index, *quantized));
   if (wire.constant_buffer_idx() != 0) return read_constant(index, wire, value);
   return wire.flags() != 0 ? read_external(index, wire, value) : Error::Ok;
 }
@@ -117,7 +111,7 @@ Error Builder::read_constant(std::uint32_t index, const fb::Tensor& wire, engine
     return context_.fail(Error::InvalidProgram, "value %u is a constant and an argument", ids_[index]);
   }
   const std::size_t width = element_size(value.dtype);
-  const std::uint64_t bytes = static_cast<std::uint64_t>(value.shape.numel()) * width;
+  const std::uint64_t bytes = engine::bytes_of(value);
   auto data = find_constant(context_, blob_, wire.constant_buffer_idx(), bytes, width);
   if (!data.ok()) return context_.fail(data.error(), "the data of value %u", ids_[index]);
   value.kind = ValueKind::Constant;
@@ -187,7 +181,7 @@ bool Builder::is_scalar(const External& external) const {
 // The value of the blob becomes one that is made of the argument, which is of rank 0.
 void Builder::add_scalar_input(External& input) {
   const ValueId value = input.value;
-  input.value = temporary({}, graph.values[value].dtype);
+  input.value = temporary_like({}, value);
   graph.values[input.value].kind = ValueKind::Input;
   graph.values[input.value].external = graph.values[value].external;
   graph.values[value].kind = ValueKind::Temporary;
@@ -202,7 +196,7 @@ void Builder::finish() {
   bounded_ = false;
   for (const External& output : outputs_) {
     if (!is_scalar(output)) continue;
-    const ValueId scalar = temporary({}, graph.values[output.value].dtype);
+    const ValueId scalar = temporary_like({}, output.value);
     graph.values[scalar].kind = ValueKind::Output;
     graph.values[scalar].external = graph.values[output.value].external;
     graph.values[output.value].kind = ValueKind::Temporary;

@@ -37,13 +37,15 @@ bool may_write_integers(const Node& node) {
 }
 
 // May the node read this quantized value in the place of its numbers?
-bool may_read_integers(const Node& node, std::size_t input, const Value& value) {
+bool may_read_integers(const Draft& draft, const Node& node, std::size_t input, const Value& value) {
   const Kind kind = value.quantization.kind;
   if (is_product(node.op)) {
     if (input == 0) return kind == Kind::PerRow || is_per_tensor(value);
     if (input == 2) return value.kind == ValueKind::Constant;
     return value.kind == ValueKind::Constant || is_per_tensor(value);
   }
+  const bool moves = moves_elements(node) && is_quantized(draft.value(node.outputs[0]));
+  if (moves) return is_per_tensor(value) && input < moved_inputs(node);
   if (node.op == Op::Embedding) return input == 0 && value.kind == ValueKind::Constant;
   const bool computes =
       node.op == Op::Pointwise || node.op == Op::AvgPool || node.op == Op::MaxPool || node.op == Op::Reduce;
@@ -61,6 +63,7 @@ class Folder {
     hoist_quantize();
     fold_dequantize();
     fold_quantize();
+    fold_dequantize();  // what moves elements of several kinds into integers
     hand_over_sources();
   }
 
@@ -77,7 +80,9 @@ class Folder {
     const ValueId numbers = node.outputs[0];
     if (draft_.value(numbers).dtype != ScalarType::Float) return;
     integers_[numbers] = node.inputs[0];
-    draft_.move_taps_of_numbers(numbers, node.inputs[0]);
+    if (draft_.value(node.inputs[0]).kind != ValueKind::Constant) {
+      draft_.move_taps_of_numbers(numbers, node.inputs[0]);
+    }
   }
 
   // kNoValue for a value that is no Dequantize node's.
@@ -136,7 +141,7 @@ class Folder {
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         if (node.inputs[i] == kNoValue) continue;
         const ValueId integers = integers_of(node.inputs[i]);
-        if (integers == kNoValue || !may_read_integers(node, i, draft_.value(integers))) continue;
+        if (integers == kNoValue || !may_read_integers(draft_, node, i, draft_.value(integers))) continue;
         read_integers(node, i);
       }
       if (node.op == Op::Quantize) cancel(node);
@@ -155,8 +160,16 @@ class Folder {
       return;
     }
     replaced_[out] = in;
+    forget(out, in);
     node.outputs.clear();
     draft_.replace(out, in, Permutation::identity(draft_.value(out).shape.rank));
+  }
+
+  // Integers that are to be found elsewhere now.
+  void forget(ValueId integers, ValueId instead) {
+    for (auto& [numbers, found] : integers_) {
+      if (found == integers) found = instead;
+    }
   }
 
   // ---- quantize --------------------------------------------------------------------------------------------------
@@ -177,9 +190,7 @@ class Folder {
       const ValueId kept = *same;
       node.outputs.clear();
       draft_.replace(out, kept, Permutation::identity(draft_.value(out).shape.rank));
-      for (auto& [numbers, integers] : integers_) {
-        if (integers == out) integers = kept;
-      }
+      forget(out, kept);
     }
     draft_.sweep();
     draft_.index();

@@ -68,12 +68,19 @@ class Settler {
   void settle(Node&& node) {
     const ValueId out = node.outputs[0];
     if (grows(node)) {
-      for (ValueId& id : node.inputs) id = converted(id, draft_.value(out));
+      bool same = true;
+      for (ValueId& id : node.inputs) {
+        const ValueId from = id;
+        id = converted(id, draft_.value(out));
+        same = same && id == from;
+      }
+      settle_taps(out, same ? out : kNoValue);
       nodes_.push_back(std::move(node));
       return;
     }
     const Value in = draft_.value(node.inputs[0]);
     if (same_elements(in, draft_.value(out))) {
+      settle_taps(out, out);
       nodes_.push_back(std::move(node));
       return;
     }
@@ -82,8 +89,22 @@ class Settler {
     between.quantization = in.quantization;
     node.outputs[0] = draft_.add_like(between);
     const ValueId moved = node.outputs[0];
+    settle_taps(out, moved);
     nodes_.push_back(std::move(node));
     nodes_.push_back(make_conversion(draft_, moved, out));
+  }
+
+  // What the node gives before its result is quantized: the numbers of `moved`. Nowhere, if its inputs are rounded
+  // before.
+  void settle_taps(ValueId out, ValueId moved) {
+    std::erase_if(draft_.taps, [&](Tap& tap) {
+      if (tap.value != out || tap.post_count == Tap::kWhole) return false;
+      if (moved == kNoValue) return true;
+      tap.value = moved;
+      tap.post_count = Tap::kWhole;
+      tap.numbers = is_quantized(draft_.value(moved));
+      return false;
+    });
   }
 
   ValueId converted(ValueId id, const Value& out) {

@@ -47,7 +47,7 @@ Error build_fully_connected(Builder& builder, const fb::FullyConnected& node) {
   Extent product;
   product.append(1, false);
   product.append(channels, false);
-  const ValueId result = builder.temporary(product, dtype);
+  const ValueId result = builder.temporary_like(product, output);
   builder.emit(Op::MatMul, {matrix, filter, bias}, result, attributes, false);
   engine::Attributes shape;
   shape.rank = 1;

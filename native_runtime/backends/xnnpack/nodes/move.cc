@@ -110,7 +110,7 @@ Error build_slice(Builder& builder, const fb::Slice& node) {
     attributes.end = y.is_dynamic(d) ? engine::kMaxElements : attributes.begin + y.size(d);
     sizes.set(d, y.size(d), y.is_dynamic(d));
     const bool last = i + 1 == cut.size();
-    const ValueId to = last ? output : builder.temporary(sizes, dtype);
+    const ValueId to = last ? output : builder.temporary_like(sizes, input);
     builder.emit(Op::Slice, {from}, to, attributes, last);
     from = to;
   }
@@ -149,13 +149,62 @@ Error build_copy(Builder& builder, const fb::Unary& node) {
   return Error::Ok;
 }
 
+// The numbers that are left when the last `dims` dimensions get one scale together.
+void round_together(Builder& builder, ValueId input, ValueId output, int dims) {
+  const Extent x = builder.extent(input);
+  Extent rows;
+  std::int64_t count = 1;
+  bool dynamic = false;
+  for (int d = 0; d < x.rank() - dims; ++d) {
+    count *= x.size(d);
+    dynamic = dynamic || x.is_dynamic(d);
+  }
+  std::int64_t columns = 1;
+  bool wide = false;
+  for (int d = x.rank() - dims; d < x.rank(); ++d) {
+    columns *= x.size(d);
+    wide = wide || x.is_dynamic(d);
+  }
+  rows.append(count, dynamic);
+  rows.append(columns, wide);
+  engine::Attributes flat;
+  flat.rank = 2;
+  // What is fixed, or a single leading dimension, is said; the other follows.
+  const bool one = x.rank() - dims == 1;
+  if (dynamic && one) {
+    flat.sizes[0].from_input = 0;
+  } else {
+    flat.sizes[0].value = dynamic ? engine::SizeRule::kInfer : count;
+  }
+  flat.sizes[1].value = wide ? engine::SizeRule::kInfer : columns;
+  engine::Attributes back;
+  back.rank = x.shape.rank;
+  for (int d = 0; d < x.rank(); ++d) back.sizes[d].value = x.is_dynamic(d) ? engine::SizeRule::kInfer : x.size(d);
+  const ValueId matrix = builder.temporary(rows, ScalarType::Float);
+  const ValueId integers = builder.temporary(rows, ScalarType::Char);
+  builder.graph.values[integers].quantization.kind = engine::Quantization::Kind::PerRow;
+  const ValueId numbers = builder.temporary(rows, ScalarType::Float);
+  builder.emit(Op::Reshape, {input}, matrix, flat, false);
+  builder.emit(Op::Quantize, {matrix}, integers, {}, false);
+  builder.emit(Op::Dequantize, {integers}, numbers, {}, false);
+  builder.emit(Op::Reshape, {numbers}, output, back);
+}
+
 Error build_convert(Builder& builder, const fb::Unary& node) {
   WB_TRY(builder.allow_flags(node.flags(), 0));
   WB_ASSIGN(const ValueId input, builder.input("input_id", node.input_id()));
   const ScalarType from = builder.value(input).dtype;
   const ScalarType to = builder.declared_dtype(node.output_id(), from);
   WB_ASSIGN(const ValueId output, builder.output("output_id", node.output_id(), builder.extent(input), to));
-  builder.emit(from == to ? Op::Copy : Op::Convert, {input}, output);
+  if (builder.value(output).quantization.present()) {
+    builder.emit(Op::Quantize, {input}, output);
+  } else if (builder.value(input).quantization.present()) {
+    builder.emit(Op::Dequantize, {input}, output);
+  } else if (const int dims = builder.rounded_dims(output); dims != 0) {
+    round_together(builder, input, output, dims);
+  } else {
+    builder.emit(from == to ? Op::Copy : Op::Convert, {input}, output);
+  }
   return Error::Ok;
 }
 

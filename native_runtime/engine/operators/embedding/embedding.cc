@@ -5,6 +5,7 @@
 
 #include "engine/names.h"
 #include "engine/operators/common/epilogue.h"
+#include "engine/operators/common/quantize.h"
 #include "engine/operators/common/work.h"
 #include "engine/operators/move/runs.h"
 
@@ -19,7 +20,8 @@ Error pick_prepare(PrepareContext& context) {
   const ScalarType ids = context.operands.inputs[1].dtype;
   const ScalarType in = context.operands.inputs[0].dtype;
   const ScalarType out = context.operands.outputs[0].dtype;
-  if ((ids == ScalarType::Long || ids == ScalarType::Int) && in == out) return Error::Ok;
+  const bool quantized = context.operands.inputs[0].quantization != nullptr && out == ScalarType::Float;
+  if ((ids == ScalarType::Long || ids == ScalarType::Int) && (in == out || quantized)) return Error::Ok;
   return context.setup.fail(Error::NotSupported,
                             "expected indices of int64 or int32 and results like the data, found "
                             "%s, %s from %s",
@@ -47,7 +49,50 @@ struct Picker {
   }
 };
 
+// Rows of integers as numbers. Each row has a scale, or all have one.
+void embed_integers(const RunContext& context) {
+  const TensorView& table = context.operands.inputs[0];
+  const TensorView& out = context.operands.outputs[0];
+  const Quantization& q = *table.quantization;
+  const std::int64_t count = context.operands.inputs[1].shape.numel();
+  const std::int64_t rows = table.shape.sizes[0];
+  const std::int64_t width = table.shape.sizes[1];
+  const bool by_row = q.kind == Quantization::Kind::PerChannel;
+  const Epilogue epilogue(context);
+  split(context.pool, count, count * width, [&](std::int64_t begin, std::int64_t end, int /*thread*/) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      float* to = out.as<float>() + i * width;
+      const std::int64_t row = index_at(context.operands.inputs[1], i);
+      if (row < 0 || row >= rows) {
+        if (context.fault != nullptr) context.fault->raise(context.node, row, rows);
+        std::fill_n(to, width, 0.0F);
+        continue;
+      }
+      const float scale = by_row ? q.scales[row] : q.scale;
+      const std::int32_t zero = by_row && q.zero_points != nullptr ? q.zero_points[row] : q.zero_point;
+      if (table.dtype == ScalarType::Char) {
+        dequantize_row(table.as<const std::int8_t>() + row * width, width, scale, zero, to);
+      } else {
+        dequantize_row(table.as<const std::uint8_t>() + row * width, width, scale, zero, to);
+      }
+      if (!epilogue.empty()) epilogue.apply(to, width, i, 1, 0, width);
+    }
+  });
+}
+
+bool embedding_quantized(const Graph& graph, const Node& node) {
+  const Value& table = graph.values[node.inputs[0]];
+  const Quantization& q = table.quantization;
+  const bool bytes = table.dtype == ScalarType::Char || table.dtype == ScalarType::Byte;
+  const bool rows =
+      q.kind == Quantization::Kind::PerTensor || (q.kind == Quantization::Kind::PerChannel && q.axis == 0);
+  const auto plain = [&](ValueId id) { return !graph.values[id].quantization.present(); };
+  return bytes && rows && q.bits == 8 && graph.values[node.outputs[0]].dtype == ScalarType::Float &&
+         std::ranges::all_of(node.post_inputs, plain);
+}
+
 void embedding_run(const RunContext& context) {
+  if (context.operands.inputs[0].quantization != nullptr) return embed_integers(context);
   const TensorView& table = context.operands.inputs[0];
   const TensorView& out = context.operands.outputs[0];
   const std::int64_t count = context.operands.inputs[1].shape.numel();
@@ -87,5 +132,6 @@ void gather_run(const RunContext& context) {
 }  // namespace
 }  // namespace wb::engine::WB_ISA
 
-WB_ENGINE_OPERATORS(embedding_embedding, {Op::Embedding, pick_prepare, pick_shape, embedding_run, epilogue_fuses},
+WB_ENGINE_OPERATORS(embedding_embedding,
+                    {Op::Embedding, pick_prepare, pick_shape, embedding_run, epilogue_fuses, embedding_quantized},
                     {Op::Gather, pick_prepare, pick_shape, gather_run})

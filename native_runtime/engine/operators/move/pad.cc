@@ -1,6 +1,7 @@
 // Pad: lines of the last padded dimension (and what follows it, which moves along), each of which is a left border, a
 // copied middle and a right border.
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "engine/names.h"
@@ -20,6 +21,15 @@ std::int64_t mirrored(std::int64_t at, std::int64_t size, Mode mode) {
   if (mode == Mode::Constant) return -1;
   if (mode == Mode::Replicate) return at < 0 ? 0 : size - 1;
   return at < 0 ? -at : 2 * (size - 1) - at;
+}
+
+// The number itself, or the integer that stands for it.
+double filling(double number, const TensorView& out) {
+  if (out.quantization == nullptr) return number;
+  const double low = out.dtype == ScalarType::Byte ? 0 : -128;
+  const double zero = out.quantization->zero_point;
+  if (number != number) return zero;
+  return std::clamp(std::nearbyint(number / static_cast<double>(out.quantization->scale)) + zero, low, low + 255);
 }
 
 struct Padding {
@@ -46,7 +56,8 @@ struct Padding {
     const ScalarType type = context.operands.outputs[0].dtype;
     size = static_cast<std::int64_t>(element_size(type));
     const auto store = kernels::WB_ISA::find_store(type, kernels::WB_ISA::Lane::F64);
-    store(fill, 1, &a.fill, 1);
+    const double number = filling(a.fill, context.operands.outputs[0]);
+    store(fill, 1, &number, 1);
   }
 };
 

@@ -8,6 +8,7 @@
 #include "engine/operators/common/work.h"
 #include "engine/operators/pointwise/integers.h"
 #include "engine/operators/pointwise/layout.h"
+#include "engine/operators/pointwise/quantized.h"
 #include "kernels/common/convert.h"
 
 namespace wb::engine::WB_ISA {
@@ -25,6 +26,7 @@ constexpr std::int64_t kPlainBlock = 8192;  // of a program without buffers
 
 struct State {
   PointwiseLayout layout;
+  QuantizedMethod quantized;  // of the whole program, in the place of all that follows
   bool integers = false;
   LoadFunction load[StepProgram::kMaxInputs] = {};  // null: floats
   StoreFunction store = nullptr;                    // null: floats
@@ -80,12 +82,18 @@ class Worker {
       }
     }
     const TensorView& out = context_.operands.outputs[0];
-    if (state_.store == nullptr) {
+    if (out.dtype == ScalarType::Float) {  // also in the place of integers, when they are tapped
       program_.evaluate(places[0], places, out.as<float>() + at.out, state_.layout.cols(), at.rows, at.cols,
                         temporaries_);
       return;
     }
     program_.evaluate(places[0], places, out_, at.cols, at.rows, at.cols, temporaries_);
+    if (out.quantization != nullptr) {
+      for (std::int64_t r = 0; r < at.rows; ++r) {
+        quantize_run(out, at.out + r * state_.layout.cols(), out_ + r * at.cols, at.cols);
+      }
+      return;
+    }
     const auto size = static_cast<std::int64_t>(element_size(out.dtype));
     for (std::int64_t r = 0; r < at.rows; ++r) {
       state_.store(out.as<std::byte>() + (at.out + r * state_.layout.cols()) * size, 1, out_ + r * at.cols, at.cols);
@@ -102,6 +110,7 @@ class Worker {
       std::fill_n(to, at.rows * at.cols, input.as<const float>()[at.inputs[k]]);
       return;
     }
+    if (input.quantization != nullptr) return fill_quantized(input, at.inputs[k], row, col, at.rows, at.cols, to);
     const LoadFunction load = state_.load[k] != nullptr ? state_.load[k] : find_load(ScalarType::Float, Lane::F32);
     const auto size = static_cast<std::int64_t>(element_size(input.dtype));
     const std::byte* from = input.as<const std::byte>() + at.inputs[k] * size;
@@ -149,9 +158,10 @@ Error check(PrepareContext& context) {
 }
 
 bool computes_integers(const Operands& operands) {
+  if (operands.outputs[0].quantization != nullptr) return false;
   bool any = operands.outputs[0].dtype != ScalarType::Bool;
   for (std::uint32_t k = 0; k < operands.input_count; ++k) {
-    if (!is_integer(operands.inputs[k].dtype)) return false;
+    if (!is_integer(operands.inputs[k].dtype) || operands.inputs[k].quantization != nullptr) return false;
     any |= operands.inputs[k].dtype != ScalarType::Bool;
   }
   return any && is_integer(operands.outputs[0].dtype);
@@ -179,7 +189,7 @@ Error pointwise_prepare(PrepareContext& context) {
     if (type != ScalarType::Float) state->store = find_store(type, Lane::F32);
   }
   for (const PointwiseStep& step : node.post) state->cost += cost_of(step.fn);
-  return Error::Ok;
+  return state->quantized.prepare(context);
 }
 
 Error pointwise_shape(ShapeContext& context) {
@@ -209,6 +219,7 @@ Error pointwise_shape(ShapeContext& context) {
 
 void pointwise_run(const RunContext& context) {
   const State& state = *static_cast<const State*>(context.state);
+  if (state.quantized.run(context)) return;
   if (state.layout.blocks == 0) return;
   if (state.integers) {
     run_integers(context, state.layout);
@@ -233,8 +244,18 @@ bool pointwise_fuses(const Node& node, const PointwiseStep& /*step*/) {
   return node.post.size() < StepProgram::kMaxSteps && node.inputs.size() + 2 <= StepProgram::kMaxInputs;
 }
 
+bool pointwise_quantized(const Graph& graph, const Node& node) {
+  const auto fits = [&](ValueId id) {
+    const Value& value = graph.values[id];
+    const bool bytes = value.dtype == ScalarType::Char || value.dtype == ScalarType::Byte;
+    if (!value.quantization.present()) return value.dtype == ScalarType::Float || value.dtype == ScalarType::Bool;
+    return bytes && value.quantization.bits == 8 && value.quantization.kind == Quantization::Kind::PerTensor;
+  };
+  return std::ranges::all_of(node.inputs, fits) && fits(node.outputs[0]);
+}
+
 }  // namespace
 }  // namespace wb::engine::WB_ISA
 
-WB_ENGINE_OPERATORS(pointwise_pointwise,
-                    {Op::Pointwise, pointwise_prepare, pointwise_shape, pointwise_run, pointwise_fuses})
+WB_ENGINE_OPERATORS(pointwise_pointwise, {Op::Pointwise, pointwise_prepare, pointwise_shape, pointwise_run,
+                                          pointwise_fuses, pointwise_quantized})

@@ -7,7 +7,8 @@
 #include "engine/names.h"
 #include "engine/operators/common/epilogue.h"
 #include "engine/operators/common/work.h"
-#include "engine/operators/pooling/axis.h"
+#include "engine/operators/pooling/pooling.h"
+#include "engine/operators/pooling/quantized.h"
 #include "engine/operators/reduce/folds.h"
 
 namespace wb::engine::WB_ISA {
@@ -71,35 +72,6 @@ void fold_patch(const Patch& patch, std::int64_t n, float* out, float divisor) {
   if (i < n) fold_vectors<1, false, F>(patch, i, static_cast<int>(n - i), out, divisor);
 }
 
-struct Pooling {
-  WindowAxis rows, columns;
-  std::int64_t batch, out_h, out_w, channels;
-  bool average, include_pad, separable;
-  std::int64_t divisor;
-
-  Pooling(const Node& node, const Operands& operands)
-      : rows(WindowAxis::rows(operands.inputs[0].shape, node.attributes.window)),
-        columns(WindowAxis::columns(operands.inputs[0].shape, node.attributes.window)),
-        batch(operands.outputs[0].shape.sizes[0]),
-        out_h(operands.outputs[0].shape.sizes[1]),
-        out_w(operands.outputs[0].shape.sizes[2]),
-        channels(operands.outputs[0].shape.sizes[3]),
-        average(node.op == Op::AvgPool),
-        include_pad(node.attributes.window.count_include_pad),
-        divisor(node.attributes.window.divisor) {
-    const std::int64_t together = rows.kernel * columns.size + columns.kernel * out_w;
-    separable = out_w > 1 && columns.kernel > 1 &&
-                (channels < kFloats || rows.kernel * columns.kernel * out_w * 4 > together * 5);
-  }
-
-  // What sums of the window are divided by; 1 for MaxPool.
-  [[nodiscard]] float divisor_of(const Taps& y, const Taps& x) const {
-    if (!average || y.count * x.count == 0) return 1.0F;
-    if (divisor != 0) return static_cast<float>(divisor);
-    return static_cast<float>(include_pad ? y.padded * x.padded : y.count * x.count);
-  }
-};
-
 template <typename F>
 void pool_directly(const Pooling& pool, const float* image, std::int64_t oy, float* out) {
   const Taps y(pool.rows, oy);
@@ -161,11 +133,13 @@ void pool_with(const RunContext& context, const Pooling& pool) {
 
 Error pool_prepare(PrepareContext& context) {
   const ScalarType in = context.operands.inputs[0].dtype;
+  if (context.operands.inputs[0].quantization != nullptr) return quantized_pool_prepare(context);
   if (in == ScalarType::Float && context.operands.outputs[0].dtype == ScalarType::Float) return Error::Ok;
   return context.setup.fail(Error::NotSupported, "pooling of %s, expected float32", name_of(in));
 }
 
 Error pool_shape(ShapeContext& context) {
+  if (context.operands.inputs[0].quantization != nullptr) return Error::Ok;
   const Shape& in = context.operands.inputs[0].shape;
   context.scratch = static_cast<std::size_t>(context.threads * in.sizes[2] * in.sizes[3]) * sizeof(float);
   return Error::Ok;
@@ -174,6 +148,7 @@ Error pool_shape(ShapeContext& context) {
 void pool_run(const RunContext& context) {
   const Pooling pool(context.node, context.operands);
   if (context.operands.outputs[0].shape.numel() == 0) return;
+  if (context.operands.inputs[0].quantization != nullptr) return quantized_pool_run(context, pool);
   if (pool.average) {
     pool_with<SumFold>(context, pool);
   } else {
@@ -184,5 +159,5 @@ void pool_run(const RunContext& context) {
 }  // namespace
 }  // namespace wb::engine::WB_ISA
 
-WB_ENGINE_OPERATORS(pooling_pool, {Op::MaxPool, pool_prepare, pool_shape, pool_run, epilogue_fuses},
-                    {Op::AvgPool, pool_prepare, pool_shape, pool_run, epilogue_fuses})
+WB_ENGINE_OPERATORS(pooling_pool, {Op::MaxPool, pool_prepare, pool_shape, pool_run, epilogue_fuses, quantized_pool},
+                    {Op::AvgPool, pool_prepare, pool_shape, pool_run, epilogue_fuses, quantized_pool})

@@ -4,12 +4,14 @@
 #include "engine/names.h"
 #include "engine/operators/common/epilogue.h"
 #include "engine/operators/reduce/floats.h"
+#include "engine/operators/reduce/quantized.h"
 #include "kernels/common/types.h"
 
 namespace wb::engine::WB_ISA {
 namespace {
 
 Error reduce_prepare(PrepareContext& context) {
+  if (context.operands.inputs[0].quantization != nullptr) return quantized_reduce_prepare(context);
   const ScalarType in = context.operands.inputs[0].dtype;
   const ScalarType out = context.operands.outputs[0].dtype;
   const bool floats = in == ScalarType::Float && out == ScalarType::Float;
@@ -30,12 +32,14 @@ Error reduce_prepare(PrepareContext& context) {
 }
 
 Error reduce_shape(ShapeContext& context) {
+  if (context.operands.inputs[0].quantization != nullptr) return Error::Ok;
   *static_cast<ReduceLayout*>(context.state) =
       ReduceLayout(context.operands.inputs[0].shape, context.node.attributes.mask);
   return Error::Ok;
 }
 
 void reduce_run(const RunContext& context) {
+  if (context.operands.inputs[0].quantization != nullptr) return quantized_reduce_run(context);
   const auto& layout = *static_cast<const ReduceLayout*>(context.state);
   const TensorView& out = context.operands.outputs[0];
   if (layout.outputs == 0) return;
@@ -51,4 +55,5 @@ void reduce_run(const RunContext& context) {
 }  // namespace
 }  // namespace wb::engine::WB_ISA
 
-WB_ENGINE_OPERATORS(reduce_reduce, {Op::Reduce, reduce_prepare, reduce_shape, reduce_run, epilogue_fuses})
+WB_ENGINE_OPERATORS(reduce_reduce,
+                    {Op::Reduce, reduce_prepare, reduce_shape, reduce_run, epilogue_fuses, quantized_reduce})
