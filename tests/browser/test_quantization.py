@@ -106,6 +106,8 @@ def test_layer_is_switched_measured_again_and_taken_back(shown: Lab) -> None:
     assert len(numbers) > 3 and numbers == sorted(numbers)
     colours = panel.locator('[data-view="graph"] select option').all_inner_texts()
     assert {"Own error (SQNR)", "Inherited error (SQNR)", "Saturation"} <= set(colours)
+    colour = panel.locator('[data-view="graph"]').get_by_label("Colour by", exact=True)
+    shown.until(lambda: colour.input_value() == "quantization_own", "the graph has other colours")
     before = shown.kernel.value("lowering.quantized.fingerprint")
     pick(view, "conv2d_1")
     assert shown.kernel.value("lowering.selection.node") == "conv2d_1"

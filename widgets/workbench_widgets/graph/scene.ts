@@ -97,6 +97,8 @@ export interface GraphHandle {
   /** Null until the first document is there. */
   readonly scene: GraphScene | null;
   redraw(): void;
+  /** Colours by a column of the overlays, as soon as there is one of this name. */
+  showOverlay(name: string): void;
   fit(): void;
   /** The field that searches the graph, for the bar of a view around it; in one with a bar it stands there. */
   readonly search: { readonly el: HTMLElement; readonly problem: HTMLElement };

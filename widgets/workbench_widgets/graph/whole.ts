@@ -267,6 +267,11 @@ export class GraphView implements GraphHandle {
     this.showDetails(details);
   }
 
+  showOverlay(name: string): void {
+    this.colors.choose(name);
+    this.offerColors();
+  }
+
   private offerColors(): void {
     this.controls?.setColors(this.colors.options(), this.colors.chosen);
   }

@@ -241,6 +241,10 @@ export class Panel {
         return null;
       }
       // The bar may have moved on while the view was made.
+      const end = handle.onOverlay?.((overlay) => {
+        void this.slots.get("graph")?.handle.then((graph) => graph?.showOverlay?.(overlay));
+      });
+      if (end) this.ends.push(end);
       if (name === "graph") this.followGraph(handle);
       else if (this.method !== method) void handle.setStage?.(stage, this.method);
       return handle;

@@ -11,6 +11,10 @@ export interface Mounted {
   onReady?(
     listener: (scene: { readonly document: { readonly stage: string } }) => void,
   ): () => void;
+  /** Calls back with the name of an overlay that the graph shall be coloured by. */
+  onOverlay?(listener: (name: string) => void): () => void;
+  /** Colours by an overlay; of the graph. */
+  showOverlay?(name: string): void;
   /** Runs and measures; of the view that shows runs. */
   start?(): unknown;
 }

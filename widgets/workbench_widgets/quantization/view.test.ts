@@ -216,11 +216,15 @@ describe("the view", () => {
       host.changed("quantization.accuracy");
       return accuracy();
     });
+    const colours: string[] = [];
+    const end = view.onOverlay((name) => colours.push(name));
     choose("Samples to measure with", "4");
     label<HTMLButtonElement>("Measure the error of each operator against floats").click();
     await settle();
     expect(host.calls).toEqual([{ name: "quantization.measure", args: { method: "forward", samples: 4 } }]);
     expect(order()).toEqual([2, 1, 0, 3]);
+    expect(colours).toEqual(["quantization_own"]);
+    end();
     expect(el.querySelector(".wb-quant-foot")!.textContent).toContain("outputs 31.3 dB");
     expect(el.querySelector<HTMLProgressElement>("progress")!.hidden).toBe(true);
   });

@@ -32,7 +32,12 @@ export interface QuantizationOptions {
 
 export interface QuantizationHandle extends Mounted {
   setStage(stage: string, method?: string): Promise<void>;
+  /** Calls back with the overlay that a graph beside this view should be coloured by. */
+  onOverlay(listener: (name: string) => void): () => void;
 }
+
+/** The column of the graph's overlays that has each layer's own error. */
+const OWN = "quantization_own";
 
 class QuantizationView implements QuantizationHandle {
   private readonly host: Host;
@@ -52,6 +57,7 @@ class QuantizationView implements QuantizationHandle {
   private readonly redo: HTMLButtonElement;
   private readonly byHand: HTMLButtonElement;
   private readonly ends: (() => void)[] = [];
+  private readonly overlays = new Set<(name: string) => void>();
   private method: string;
   private doc: QuantizationDocument | null = null;
   private accuracy: QuantizationAccuracy | null = null;
@@ -161,6 +167,11 @@ class QuantizationView implements QuantizationHandle {
     } catch (error) {
       if (turn === this.turn) showError(this.notes, error);
     }
+  }
+
+  onOverlay(listener: (name: string) => void): () => void {
+    this.overlays.add(listener);
+    return () => this.overlays.delete(listener);
   }
 
   private async loadAccuracy(): Promise<void> {
@@ -352,7 +363,10 @@ class QuantizationView implements QuantizationHandle {
   private async measure(): Promise<void> {
     await this.work("Measuring:", async () => {
       const made = await this.host.call("quantization.measure", { method: this.method, samples: Number(this.samples.value) });
-      return `Measured on ${made.samples} ${made.samples === 1 ? "sample" : "samples"} in ${seconds(made.seconds)}: outputs ${decibels(made.sqnr_db ?? Infinity)}. The graph can be coloured by it.`;
+      for (const listener of [...this.overlays]) listener(OWN);
+      const samples = `${made.samples} ${made.samples === 1 ? "sample" : "samples"}`;
+      const colours = this.overlays.size ? " The graph is coloured by own error." : "";
+      return `Measured on ${samples} in ${seconds(made.seconds)}: outputs ${decibels(made.sqnr_db ?? Infinity)}.${colours}`;
     });
   }
 
