@@ -99,7 +99,7 @@ def _from_torch(value: Any) -> Any:
     if value.is_conj() or value.is_neg():
         value = value.resolve_conj().resolve_neg()
     # A tensor's `__dlpack__` does the same in Python, and takes ten times as long: 2 us.
-    return _dlpack().to_dlpack(value) if value.device.type == "cpu" else value
+    return _dlpack().to_dlpack(value) if value.is_cpu else value
 
 
 class Method:
