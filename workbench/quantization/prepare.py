@@ -22,6 +22,7 @@ from workbench.quantization.functional import make_functional
 from workbench.quantization.groups import annotation_of, groups_of
 from workbench.quantization.lifting import lift, unlift
 from workbench.quantization.patterns import LAYERS
+from workbench.quantization.patterns.base import is_operator
 from workbench.quantization.plan import Decision, Group, Plan
 from workbench.quantization.programs import PreparedProgram
 
@@ -106,18 +107,15 @@ def _plan(module: GraphModule, quantizer: Any) -> Plan:
     decisions: dict[str, Decision] = {}
     theirs = getattr(quantizer, "decisions", {})
     name = type(quantizer).__name__
-    for node in module.graph.nodes:
-        if node.op != "call_function":
-            continue
+    for node in filter(is_operator, module.graph.nodes):
         known = theirs.get(node.name)
         if known is None:
             known = _decision(node, name)
         decisions[node.name] = known
     for inner in list(graph_modules(module))[1:]:
-        for node in inner.graph.nodes:
-            if node.op == "call_function":
-                why = "it stands in a branch of control flow, which is computed in floats"
-                decisions.setdefault(node.name, Decision(node.name, why=why))
+        for node in filter(is_operator, inner.graph.nodes):
+            why = "it stands in a branch of control flow, which is computed in floats"
+            decisions.setdefault(node.name, Decision(node.name, why=why))
     return Plan(groups, decisions, name)
 
 

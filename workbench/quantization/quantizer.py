@@ -14,7 +14,7 @@ from workbench.errors import QuantizationError, RecipeError
 from workbench.quantization import pt2e
 from workbench.quantization.config import QuantizationConfig
 from workbench.quantization.patterns import BINARY, FAMILIES, LAYERS, TAKES_ALONG, Context, Outcome
-from workbench.quantization.patterns.base import is_float
+from workbench.quantization.patterns.base import float_tensor, is_float, is_operator
 from workbench.quantization.plan import Decision
 from workbench.quantization.targets import module_path_of, module_types_of, operators_of
 
@@ -146,7 +146,7 @@ class XNNPACKQuantizer(pt2e.Quantizer):  # type: ignore[misc]
         Raises:
             QuantizationError: A setting is about a module or node that is not there.
         """
-        nodes = [node for node in model.graph.nodes if node.op == "call_function"]
+        nodes = [node for node in model.graph.nodes if is_operator(node)]
         self._check_names(nodes)
         context = Context(model, config_of=self._config_of, explicit=self._explicit)
         context.wanted = self._wanted(nodes)
@@ -165,7 +165,7 @@ class XNNPACKQuantizer(pt2e.Quantizer):  # type: ignore[misc]
         if config is None:
             why = self._unasked(node)
         elif family is None:
-            why = f"there is no integer kernel for {node.target}"
+            why = float_tensor(node) or f"there is no integer kernel for {node.target}"
         outcome = Outcome(why=why) if why or family is None else family(node, config, context)
         self.decisions[node.name] = Decision(
             node.name, node.name if outcome.how else "", bool(outcome.how), outcome.how, outcome.why

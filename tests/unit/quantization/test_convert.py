@@ -235,6 +235,17 @@ def test_numeric_gap_of_a_quantized_lowering_is_that_of_the_runtime() -> None:
     assert gap["module"].notna().any()
 
 
+def test_comparison_with_the_float_lowering_joins_on_handles() -> None:
+    recipe = wb.Recipe(quantizer=wb.XNNPACKQuantizer().set_global(STATIC), calibration=DATA)
+    quantized = wb.lower(_model(), INPUTS, recipe=recipe)
+    floats = quantized.relower(wb.Recipe())
+    table = wb.compare(
+        floats.run(*INPUTS, profile=True, values=True), quantized.run(*INPUTS, profile=True, values=True)
+    ).table
+    assert len(table) >= 5
+    assert table["source"].notna().all()
+
+
 def test_eager_and_runtime_agree_on_a_network() -> None:
     network = build("dscnn")
     data = [(torch.randn(1, 1, 49, 10),) for _ in range(4)]

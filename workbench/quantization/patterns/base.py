@@ -6,6 +6,7 @@ annotations, and returns what it decided, so that nothing is skipped in silence.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -16,7 +17,16 @@ from torch.fx import GraphModule, Node
 from workbench.quantization import pt2e
 from workbench.quantization.lifting import attribute
 
-__all__ = ["ACTIVATIONS", "Context", "Family", "Outcome", "float_tensor", "fused_activation", "is_float"]
+__all__ = [
+    "ACTIVATIONS",
+    "Context",
+    "Family",
+    "Outcome",
+    "float_tensor",
+    "fused_activation",
+    "is_float",
+    "is_operator",
+]
 
 aten = torch.ops.aten
 
@@ -89,6 +99,11 @@ class Context:
 
 
 Family: TypeAlias = Callable[[Node, Any, Context], Outcome]
+
+
+def is_operator(node: Node) -> bool:
+    """Whether a node computes something; picking one of several results does not."""
+    return node.op == "call_function" and node.target is not operator.getitem
 
 
 def is_float(node: Any) -> bool:
