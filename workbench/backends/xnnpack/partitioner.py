@@ -69,6 +69,7 @@ class XnnpackPartitioner(CapabilityPartitioner):
         super().__init__(BACKEND_ID, min_nodes=min_nodes)
         chosen = [c() if isinstance(c, type) else c for c in (ALL_CONFIGS if configs is None else configs)]
         self._configs = spec_of(_in_precisions(chosen, config_precisions))
+        self._chosen = spec_of(chosen)
         self._precisions = _as_set(config_precisions)
         self._dynamic_weights = force_non_static_weights_for_f32_linear
         self._modules = None if modules is None else tuple(map(_module_name, modules))
@@ -149,6 +150,8 @@ class XnnpackPartitioner(CapabilityPartitioner):
 
     def _refusal(self, node: Node, program: ExportedProgram) -> WhyNot | None:
         config = config_of(self._configs, node)
+        if config is None and config_of(self._chosen, node) is not None:
+            return _not_in(_precision_of(node), node)
         if config is None:
             return WhyNot(node, f"XNNPACK has no {target_name(node)}")
         if self._modules is not None and not _within(node, self._modules):
@@ -165,9 +168,7 @@ class XnnpackPartitioner(CapabilityPartitioner):
         if ConfigPrecisionType.FP32 in self._precisions or ConfigPrecisionType.FP32 not in config.precisions:
             return None
         found = _precision_of(node)
-        if found in self._precisions:
-            return None
-        return WhyNot(node, f"it computes in {found.name}", f"config_precisions held {found.name}")
+        return None if found in self._precisions else _not_in(found, node)
 
     def _context_of(self, program: ExportedProgram) -> Context:
         if self._context is None or self._context[0] is not program:
@@ -190,6 +191,10 @@ def _precision_of(node: Node) -> ConfigPrecisionType:
         return ConfigPrecisionType.DYNAMIC_QUANT
     around = group_of(node)
     return ConfigPrecisionType.STATIC_QUANT if any(map(is_quantize, around)) else ConfigPrecisionType.FP32
+
+
+def _not_in(precision: ConfigPrecisionType, node: Node) -> WhyNot:
+    return WhyNot(node, f"it computes in {precision.name}", f"config_precisions held {precision.name}")
 
 
 def _in_precisions(configs: Sequence[Config], wanted: Precisions | None) -> list[Config]:

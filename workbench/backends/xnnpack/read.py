@@ -19,6 +19,7 @@ _TYPES = (
     "invalid", "fp32", "fp16", "qint8", "quint8", "qint32", "qcint8", "qcint32", "qcint4", "qdint8", "qbint4",
     "qpint8", "int32", "pfp32", "bf16",
 )  # fmt: skip
+_PER_CHANNEL, _PER_TENSOR, _PER_ROW, _PER_GROUP = 1, 2, 3, 4
 _UNARY = ("input", "output")
 _BINARY = ("input", "input", "output")
 _CONV = ("",) * 15 + ("input", "filter", "bias", "output")
@@ -125,15 +126,35 @@ def _constant(table: Table) -> tuple[int, int, str]:
 
 def _value(table: Table, constants: list[tuple[int, int, str]]) -> BlobValue:
     value = table.need_table(1, "xvalue_union")
+    how = ""
     if table.number(0, "B") == 2:
+        how = _quantization(value)
         value = value.need_table(0, "tensor_value")
     number, flags, buffer = value.number(6, "I"), value.number(5, "I"), value.number(3, "I")
     kind = value.number(0, "h")
     role = "input" if flags & _INPUT else "output" if flags & _OUTPUT else "temporary"
     if not buffer:
-        return _made(number, role, kind, value)
+        return _made(number, role, kind, value, how)
     key = constants[buffer][2] if buffer < len(constants) else ""
-    return _made(number, "constant", kind, value, "" if key else f", constant {buffer}", key)
+    return _made(number, "constant", kind, value, how + ("" if key else f", constant {buffer}"), key)
+
+
+def _quantization(value: Table) -> str:
+    """What the integers of a tensor stand for."""
+    kind = value.number(1, "B")
+    parameters = value.need_table(2, "quant_params")
+    number: Callable[[int], int] = lambda field: parameters.number(field, "I")  # noqa: E731
+    if kind == _PER_TENSOR:
+        return f", scale {parameters.number(0, 'f', 0.0):g}, zero point {parameters.number(1, 'i')}"
+    if kind == _PER_ROW:
+        return f", scales found at run time, shared along the last {number(0)} dimensions"
+    if kind == _PER_CHANNEL:
+        scales = number(3) or len(parameters.numbers(0, "f", "scale"))
+        return f", {scales} scales along dimension {number(1)}"
+    if kind == _PER_GROUP:
+        scales = number(5) or len(parameters.numbers(0, "f", "scale"))
+        return f", {scales} scales, each for {number(2)} neighbours"
+    return f", quantized in the way {kind}"
 
 
 def _made(number: int, role: str, kind: int, value: Table, where: str = "", key: str = "") -> BlobValue:
