@@ -8,9 +8,12 @@ import torch.ao.quantization.fx._decomposed  # registers the operators
 
 from kernel_harness import KernelError, Out, call
 from kernel_samples import LAYOUTS, check, sample
+from workbench.ops.entry import OperatorEntry
+from workbench.ops.quantized import ENTRIES
 
 Q = torch.ops.quantized_decomposed
 NAME = "quantized_decomposed::"
+FAMILY = ENTRIES
 RANGES = [(torch.int8, -128, 127), (torch.uint8, 0, 255), (torch.int16, -32768, 32767), (torch.int8, -8, 7)]
 
 
@@ -52,8 +55,29 @@ def test_per_token_agrees(shape: tuple[int, ...]) -> None:
     check(f"{NAME}quantize_per_token.out", q, x, scale, zero, -128, 127, 1)
     d = Q.dequantize_per_token(q, scale, zero, -128, 127, torch.int8, torch.float32)
     check(f"{NAME}dequantize_per_token.out", d, q, scale, zero, -128, 127, 1, 6)
+    # Eager gives floats where the graph promises float64 and int64.
+    scale, zero = Q.choose_qparams_per_token(x, torch.int8)
+    check(f"{NAME}choose_qparams_per_token.out", (scale.double(), zero.long()), x, 1)
     expected = Q.choose_qparams.tensor(x, -128, 127, 1e-6, torch.int8)
     check(f"{NAME}choose_qparams.Tensor_out", expected, x, -128, 127, 1e-6, 1)
+
+
+@pytest.mark.parametrize("entry", FAMILY, ids=lambda entry: entry.kernel.removeprefix(NAME))
+def test_every_sample_of_the_registry_agrees(entry: OperatorEntry) -> None:
+    codes = {torch.uint8: 0, torch.int8: 1, torch.int32: 3, torch.float32: 6}
+    missing = [None] * ("out_dtype" in entry.schema)
+    for dtype in entry.dtypes:
+        for item in entry.samples(dtype):
+            args = [codes[value] if isinstance(value, torch.dtype) else value for value in item.args]
+            check(entry.kernel, entry.expected(item), *args, *missing)
+
+
+def test_groups_that_do_not_fit_are_refused() -> None:
+    x, scales = torch.zeros(3, 40, dtype=torch.int8), torch.ones(3, 2)
+    with pytest.raises(KernelError, match="groups of 16 in rows of 40"):
+        call(f"{NAME}dequantize_per_channel_group.out", x, scales, None, -8, 7, 1, 16, 6, Out((3, 40)))
+    with pytest.raises(KernelError, match="expected 6 scales"):
+        call(f"{NAME}dequantize_per_channel_group.out", x, scales[:1], None, -8, 7, 1, 20, 6, Out((3, 40)))
 
 
 @pytest.mark.parametrize("groups", [1, 4])

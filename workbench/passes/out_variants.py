@@ -120,7 +120,11 @@ _OUT_OF = {
     "quantized_decomposed::quantize_per_token": "out",
     "quantized_decomposed::dequantize_per_token": "out",
     "quantized_decomposed::choose_qparams.tensor": "Tensor_out",
+    "quantized_decomposed::choose_qparams_symmetric.tensor": "Tensor_out",
+    "quantized_decomposed::choose_qparams_per_token": "out",
     "quantized_decomposed::choose_qparams_per_token_asymmetric": "out",
+    "quantized_decomposed::quantize_per_channel_group": "out",
+    "quantized_decomposed::dequantize_per_channel_group": "out",
 }
 
 

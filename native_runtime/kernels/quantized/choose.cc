@@ -47,7 +47,9 @@ void put(const Tensor& scales, const Tensor& zeros, std::int64_t i, double scale
       static_cast<std::byte*>(zeros.data) + i * static_cast<std::int64_t>(element_size(zeros.dtype)), 1, &zero, 1);
 }
 
-// choose_qparams.Tensor(input, quant_min, quant_max, eps, dtype, scale, zero_point): affine, for the whole tensor.
+// choose_qparams.Tensor(input, quant_min, quant_max, eps, dtype, scale, zero_point): affine or symmetric, for the whole
+// tensor.
+template <bool kSymmetric>
 struct Choose {
   struct State {
     bool ready = false;
@@ -74,15 +76,18 @@ struct Choose {
     widen(range, input, 0, input.numel());
     const float least = range.low < 0 ? range.low : 0;
     const float most = range.high > 0 ? range.high : 0;
-    float scale = (most - least) / (high - low);
+    const float reach = most > -least ? most : -least;
+    float scale = kSymmetric ? reach / ((high - low) / 2) : (most - least) / (high - low);
     scale = scale > eps ? scale : eps;
-    const float zero = clamp(low - std::nearbyint(least / scale), low, high);
+    const float middle = context.arg(4).scalar<std::int64_t>() == static_cast<int>(ScalarType::Byte) ? 128.0F : 0.0F;
+    const float zero = kSymmetric ? middle : clamp(low - std::nearbyint(least / scale), low, high);
     put(context.tensor(5), context.tensor(6), 0, static_cast<double>(scale), static_cast<std::int64_t>(zero));
     return Error::Ok;
   }
 };
 
-// choose_qparams_per_token_asymmetric(input, dtype, scale, zero_point): int8, for each row of the last dimension.
+// choose_qparams_per_token[_asymmetric](input, dtype, scale, zero_point): int8, for each row of the last dimension.
+template <bool kSymmetric>
 struct ChoosePerToken {
   struct State {
     bool ready = false;
@@ -115,6 +120,11 @@ struct ChoosePerToken {
       widen(range, input, i * row, row);
       const float least = range.low < 0 ? range.low : 0;
       const float most = range.high > 0 ? range.high : 0;
+      if constexpr (kSymmetric) {
+        const float reach = most > -least ? most : -least;
+        put(context.tensor(2), context.tensor(3), i, static_cast<double>((reach > 1e-5F ? reach : 1e-5F) / 127.0F), 0);
+        continue;
+      }
       float scale = (most - least) / 255.0F;
       scale = scale > std::numeric_limits<float>::epsilon() ? scale : std::numeric_limits<float>::epsilon();
       const float from_low = -128.0F + least / scale;
@@ -130,6 +140,9 @@ struct ChoosePerToken {
 }  // namespace
 }  // namespace wb::kernels::WB_ISA
 
-WB_KERNELS(quantized_choose, planned<Choose>("quantized_decomposed::choose_qparams.Tensor_out"),
-           planned<Choose>("quantized_decomposed::choose_qparams.tensor_out"),
-           planned<ChoosePerToken>("quantized_decomposed::choose_qparams_per_token_asymmetric.out"))
+WB_KERNELS(quantized_choose, planned<Choose<false>>("quantized_decomposed::choose_qparams.Tensor_out"),
+           planned<Choose<false>>("quantized_decomposed::choose_qparams.tensor_out"),
+           planned<Choose<true>>("quantized_decomposed::choose_qparams_symmetric.Tensor_out"),
+           planned<Choose<true>>("quantized_decomposed::choose_qparams_symmetric.tensor_out"),
+           planned<ChoosePerToken<true>>("quantized_decomposed::choose_qparams_per_token.out"),
+           planned<ChoosePerToken<false>>("quantized_decomposed::choose_qparams_per_token_asymmetric.out"))
