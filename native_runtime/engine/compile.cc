@@ -37,7 +37,7 @@ Error build(BackendInitContext& context, Program& program, const Options& option
   WB_TRY(verify(report, program.graph));
   WB_TRY(infer_bounds(report, program.graph));
   WB_TRY(rewrite(report, program, options));
-  ProgramSetup setup(context.host, &program, options.trial || is_set("LOWERING_WORKBENCH_TRIAL"));
+  ProgramSetup setup(context.host, &program, options.trial || is_set("LOWERING_WORKBENCH_TRIAL"), context.named_data);
   return make_steps(context, program, setup);
 }
 

@@ -41,6 +41,11 @@ class Setup {
   // constant and a number for the format) gives the same memory, *ready tells that it is packed already.
   [[nodiscard]] virtual void* allocate_packed(const void* constant, std::uint64_t format, std::size_t bytes,
                                               bool* ready) = 0;
+  // This part of a constant is packed. Whoever reads it again finds it, but may have to wait for it.
+  virtual void packed_part(const void* data, std::size_t bytes) {
+    (void)data;
+    (void)bytes;
+  }
   // Shall methods be measured where several suit?
   [[nodiscard]] virtual bool trial() const = 0;
   // What a trial measured for a method of a layer, ns. What is returned counts.

@@ -111,11 +111,16 @@ class Program {
 // What operators may ask for: memory from the host, counted in the program's footprint.
 class ProgramSetup final : public Setup {
  public:
-  ProgramSetup(const Host* host, Program* program, bool trial) : host_(host), program_(program), trial_(trial) {}
+  // `constants` may be null.
+  ProgramSetup(const Host* host, Program* program, bool trial, const NamedData* constants = nullptr)
+      : host_(host), program_(program), trial_(trial), constants_(constants) {}
 
   [[nodiscard]] void* allocate(std::size_t bytes) override;
   [[nodiscard]] void* allocate_packed(const void* constant, std::uint64_t format, std::size_t bytes,
                                       bool* ready) override;
+  void packed_part(const void* data, std::size_t bytes) override {
+    if (constants_ != nullptr) constants_->release({static_cast<const std::byte*>(data), bytes});
+  }
   [[nodiscard]] bool trial() const override { return trial_; }
   [[nodiscard]] std::uint64_t measured(const char* layer, const char* method, std::uint64_t ns) override;
   [[nodiscard]] const void** choice(std::uint64_t kind) override { return &choices_[kind]; }
@@ -134,6 +139,7 @@ class ProgramSetup final : public Setup {
   const Host* host_;
   Program* program_;
   bool trial_;
+  const NamedData* constants_;
   std::vector<Packed> packed_;
   std::unordered_map<std::uint64_t, const void*> choices_;
   static constexpr std::size_t kUnknown = SIZE_MAX;

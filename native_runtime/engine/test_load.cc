@@ -144,6 +144,35 @@ void constants_are_given_back_once_when_all_who_read_them_have_packed() {
   destroy(*program);
 }
 
+// A large weight whose columns stand one after the other: parts of it go while others are still to be packed.
+void parts_of_a_large_constant_are_given_back_in_order() {
+  constexpr std::int64_t kColumns = 128;
+  constexpr std::int64_t kRows = 2048;
+  Builder b;
+  const ValueId x = b.input(shape_of({1, kRows}));
+  const ValueId weight = b.constant(shape_of({kColumns, kRows}), Random(4).values(kColumns * kRows));
+  const ValueId out = b.temporary(shape_of({1, kColumns}));
+  b.node(Op::MatMul, {x, weight, kNoValue}, out).attributes.transpose_b = true;
+  b.output(out);
+  const auto* data = static_cast<const std::byte*>(b.graph.values[weight].data);
+  TestHost host;
+  Released released;
+  BackendInitContext context = host.init();
+  context.named_data = &released;
+  Result<Program*> program = compile(context, std::move(b.graph), {});
+  CHECK(program.ok());
+  if (!program.ok()) return;
+  CHECK(released.parts.size() > 2);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i + 1 < released.parts.size(); ++i) {
+    CHECK(released.parts[i].data() == data + next);
+    next += released.parts[i].size();
+  }
+  CHECK(next == sizeof(float) * kColumns * kRows);
+  CHECK(released.times(data, next) == 1);  // pages of which two parts had some
+  destroy(*program);
+}
+
 std::int64_t now() {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
@@ -203,6 +232,7 @@ void test_load() {
   halves_become_floats_inside_and_constants_are_exact();
   conversions_between_the_same_type_become_copies();
   constants_are_given_back_once_when_all_who_read_them_have_packed();
+  parts_of_a_large_constant_are_given_back_in_order();
   a_step_costs_little();
 }
 

@@ -48,7 +48,9 @@ struct WinogradMethod {
                                 weights.bytes());
     }
     convolution.taps = packed;
-    if (!ready) weights.pack(source, packed);
+    if (ready) return Error::Ok;
+    pack_panels(context.setup, source, kWinogradTaps * g.cin, g.cout,
+                [&](std::int64_t first, std::int64_t last) { weights.pack(source, first, last, packed); });
     return Error::Ok;
   }
 

@@ -40,9 +40,11 @@ struct WinogradWeights {
     return static_cast<std::size_t>(panel_start(last) + stored(last) * k * planes()) * sizeof(float);
   }
 
-  void pack(const MatrixSource& source, float* to) const {
+  // Panels [first_panel, last_panel).
+  void pack(const MatrixSource& source, std::int64_t first_panel, std::int64_t last_panel, float* to) const {
     Vector gathered[kWidth * kWinogradTaps];
-    for (std::int64_t column = 0; column < n; column += kWidth) {
+    const std::int64_t end = std::min(last_panel * kPanel, n);
+    for (std::int64_t column = first_panel * kPanel; column < end; column += kWidth) {
       const auto count = static_cast<int>(std::min<std::int64_t>(n - column, kWidth));
       const std::int64_t panel = column / kPanel;
       const int step = stored(panel);

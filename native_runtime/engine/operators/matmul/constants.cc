@@ -18,7 +18,9 @@ Error pack_constant(Setup& setup, const MatrixSource& source, std::int64_t count
   for (std::int64_t i = 0; i < count; ++i) {
     MatrixSource one = source;
     one.data = static_cast<const std::byte*>(source.data) + i * next * element;
-    pack_matrix(*matrix, one, 0, matrix->panels(), packed + i * matrix->k * matrix->columns());
+    float* const to = packed + i * matrix->k * matrix->columns();
+    pack_panels(setup, one, matrix->k, matrix->n,
+                [&](std::int64_t first, std::int64_t last) { pack_matrix(*matrix, one, first, last, to); });
   }
   return Error::Ok;
 }

@@ -1,6 +1,8 @@
 // Constants of dense operators: weights packed, vectors as float.
 #pragma once
 
+#include <algorithm>
+
 #include "engine/operator.h"
 #include "engine/operators/matmul/packed.h"
 
@@ -38,6 +40,35 @@ inline constexpr std::uint64_t kMatrixFormat = 1, kWinogradFormat = 2, kDepthwis
 // `next` elements further.
 Error pack_constant(Setup& setup, const MatrixSource& source, std::int64_t count, std::int64_t next,
                     PackedMatrix* matrix);
+
+// Calls pack(first panel, last panel) for all panels of a right-hand side of k rows and n columns, shared among the
+// threads. Some at a time, so that what was read of the source can be given back before the next part is read.
+template <typename Pack>
+void pack_panels(Setup& setup, const MatrixSource& source, std::int64_t k, std::int64_t n, Pack&& pack) {
+  constexpr std::int64_t kGroupElements = 128 * 1024;
+  constexpr std::int64_t kPartElements = 16 * 1024;  // worth a thread
+  const std::int64_t panels = (n + kPanel - 1) / kPanel;
+  const std::int64_t panel_elements = std::max<std::int64_t>(k * kPanel, 1);
+  const std::int64_t group = std::max<std::int64_t>(kGroupElements / panel_elements, 1);
+  const auto element = static_cast<std::int64_t>(element_size(source.dtype));
+  // A column after the other, without gaps: then panels are parts of the source.
+  const bool dense = source.column == k && (source.inner_first() || source.taps_first());
+  for (std::int64_t first = 0; first < panels; first += group) {
+    const std::int64_t last = std::min(first + group, panels);
+    const std::int64_t parts = std::min(last - first, (last - first) * panel_elements / kPartElements);
+    if (parts < 2) {
+      pack(first, last);
+    } else {
+      Pool::instance().parallel(parts, [&](std::int64_t i, int /*thread*/) {
+        pack(first + i * (last - first) / parts, first + (i + 1) * (last - first) / parts);
+      });
+    }
+    if (!dense) continue;
+    const std::int64_t columns = std::min(last * kPanel, n) - first * kPanel;
+    setup.packed_part(static_cast<const std::byte*>(source.data) + first * kPanel * k * element,
+                      static_cast<std::size_t>(columns * k * element));
+  }
+}
 
 // Notes that run never reads input i.
 inline void mark_packed(PrepareContext& context, int i) { context.packed_inputs |= std::uint64_t{1} << i; }
