@@ -132,15 +132,39 @@ class Candidates:
             count: How many at most.
         """
         ranked = sorted(points, key=lambda point: (not within(point), self.budget.rank(point)))
-        tried = {point.choice for point in points}
+        tried = {self.effect(point.choice) for point in points}
         found: dict[Choice, None] = {}
         for point in ranked[:3]:
-            near = [
-                choice for choice in self._near(point.choice) if choice not in tried and choice not in found
-            ]
+            near = list(self._near(point.choice))
             self._random.shuffle(near)
-            found.update(dict.fromkeys(near[: max(1, count // 2)]))
+            fresh = 0
+            for choice in near:
+                effect = self.effect(choice)
+                if effect not in tried and fresh < max(1, count // 2):
+                    tried.add(effect)
+                    found[choice] = None
+                    fresh += 1
         return list(found)[:count]
+
+    def effect(self, choice: Choice) -> tuple[Any, ...]:
+        """What a choice does to each layer: equal for choices that lead to the same program.
+
+        A scheme that can't be applied to a layer leaves it in floats, and how weights are quantized says nothing
+        about a layer without any.
+        """
+        own = dict(choice.layers)
+        weights = {layer: item.weights for found in self._damages.values() for layer, item in found.items()}
+        effects: list[Any] = []
+        for layer in sorted(weights):
+            scheme = own.get(layer, choice.scheme)
+            if layer not in self._damages.get(scheme, {}):
+                effects.append(FLOAT)
+            elif weights[layer]:
+                effects.append(scheme)
+            else:
+                config = self.schemes[scheme]
+                effects.append((config.is_dynamic, config.observer, config.weights_only))
+        return choice.pruning, *effects
 
     def _near(self, choice: Choice) -> Iterator[Choice]:
         """All choices that differ in one decision."""

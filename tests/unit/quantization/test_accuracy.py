@@ -162,6 +162,19 @@ def test_lowering_is_measured_by_its_stages() -> None:
     assert "dB" in reports[0]._repr_html_()
 
 
+@pytest.mark.parametrize("partitioner", [(), "workbench.backends.xnnpack:XnnpackPartitioner"])
+def test_digits_in_8_bits_are_read_within_half_a_point_of_floats(partitioner: Any) -> None:
+    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
+    recipe = wb.Recipe(quantizer=quantizer, calibration=digits.calibration, partitioner=partitioner)
+    lowering = wb.lower(digits.trained(), (torch.zeros(1, 1, 8, 8),), recipe=recipe)
+    data = digits.load()
+    with torch.no_grad():
+        floats = digits.accuracy(digits.trained()(data.test_images), data.test_labels)
+    outputs = torch.cat([lowering.execute(image)[0] for image, _ in digits.evaluation()])
+    assert floats > 0.98
+    assert digits.accuracy(outputs, data.test_labels) >= floats - 0.005
+
+
 def test_progress_counts_samples(capsys: pytest.CaptureFixture[str]) -> None:
     accuracy(calibrated(), SAMPLES, progress=True)
     assert "measuring" in (shown := capsys.readouterr().err) and "/4" in shown
