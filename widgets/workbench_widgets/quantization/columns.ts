@@ -128,3 +128,25 @@ export function worstFirst(accuracy: QuantizationAccuracy | null): TableSort {
     ? { column: "own", descending: false }
     : { column: "clipped", descending: true };
 }
+
+/** Rows in the order of a column, as far as they hold a text; what has no number stands last. */
+export function ordered(
+  columns: readonly TableColumn[],
+  rows: readonly number[],
+  sort: TableSort | null,
+  needle: string,
+): number[] {
+  const found = rows.filter(
+    (row) => !needle || columns.some((column) => column.text(row).toLowerCase().includes(needle)),
+  );
+  const column = sort && columns.find(({ name }) => name === sort.column);
+  if (!sort || !column) return found;
+  const key = (row: number) => column.value?.(row) ?? column.text(row);
+  return found.sort((a, b) => {
+    const [left, right] = [key(a), key(b)];
+    const [none, no] = [Number.isNaN(left), Number.isNaN(right)];
+    if (none || no) return Number(none) - Number(no) || a - b;
+    const less = left < right ? -1 : left > right ? 1 : 0;
+    return (sort.descending ? -less : less) || a - b;
+  });
+}

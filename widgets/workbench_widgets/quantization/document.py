@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from torch.export import ExportedProgram
 
 from workbench import provenance
 from workbench.errors import RecipeError, WorkbenchError
+from workbench.stages import Stage
 from workbench_widgets.columns import Strings
 from workbench_widgets.context import Context
 from workbench_widgets.quantization.choices import FLOAT, choice_of, configs, describe, edits_of
@@ -23,7 +25,7 @@ from workbench_widgets.quantization.history import History
 from workbench_widgets.quantization.pooled import channels_of, histogram_of
 from workbench_widgets.replay import as_python
 
-__all__ = ["csr", "part_of", "quantization_document"]
+__all__ = ["operators_of", "part_of", "quantization_document"]
 
 _NAN = float("nan")
 
@@ -40,6 +42,25 @@ def part_of(context: Context, method: str) -> Any:
     return parts[method]
 
 
+# By stage and method what does not change: the report of the operators, and the observers.
+_known: WeakKeyDictionary[Stage, dict[str, tuple[Any, QuantizationObservers]]] = WeakKeyDictionary()
+
+
+def _facts(context: Context, method: str) -> tuple[Any, QuantizationObservers]:
+    known = _known.setdefault(context.stage("quantized"), {})
+    if method not in known:
+        part = part_of(context, method)
+        nodes = {node.name: node for node in part.program.graph.nodes}
+        known[method] = part.report, _observers(part, nodes)
+    return known[method]
+
+
+def operators_of(context: Context, method: str) -> list[str]:
+    """Names of the operators, in the rows of the document; errors as of `part_of`."""
+    part_of(context, method)
+    return list(_facts(context, method)[0]["node"])
+
+
 def quantization_document(context: Context, key: str) -> QuantizationDocument:
     """The quantization of a method.
 
@@ -53,7 +74,8 @@ def quantization_document(context: Context, key: str) -> QuantizationDocument:
     method = key or context.methods[0]
     part = part_of(context, method)
     lowering = context.lowering
-    report = _with_backend(context, method, part.report)
+    known_report, observers = _facts(context, method)
+    report = _with_backend(context, method, known_report)
     nodes = {node.name: node for node in part.program.graph.nodes}
     names = list(report["node"])
     layers = [layer or node for node, layer in zip(names, report["layer"], strict=True)]
@@ -93,7 +115,7 @@ def quantization_document(context: Context, key: str) -> QuantizationDocument:
         role=Strings(role for own in uses for _, role in own),
         handle_start=handle_starts,
         handles=handles,
-        observers=_observers(part, nodes),
+        observers=observers,
         observer_names=_observer_names(),
         history=[_step(edit, place) for place, edit in enumerate(edits)],
         undo=history.undo_title(method),

@@ -16,7 +16,7 @@ from workbench_widgets.quantization.contract import (
     QuantizationMove,
     QuantizationOutcome,
 )
-from workbench_widgets.quantization.document import part_of
+from workbench_widgets.quantization.document import operators_of, part_of
 from workbench_widgets.quantization.history import Action, History
 from workbench_widgets.quantization.measure import Known, again, known_of
 
@@ -129,7 +129,7 @@ def _changed(context: Context, method: str, action: Action, done: str, node: str
             problem = f" The accuracy could not be measured again: {error.message}"
     context.changed("quantization", "quantization.accuracy", "overlays")
     verb = {"did": "", "undid": "Undone: ", "redid": "Redone: "}[done]
-    names = set(part_of(context, method).report["node"])
+    names = set(operators_of(context, method))
     return QuantizationOutcome(
         text=f"{verb}{action.title}{_not_honoured(context, method, node, action)}{problem}",
         seconds=time.perf_counter() - start,

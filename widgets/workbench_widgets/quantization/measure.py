@@ -21,7 +21,7 @@ from workbench_widgets.quantization.contract import (
     QuantizationMeasure,
     QuantizationProgress,
 )
-from workbench_widgets.quantization.document import part_of
+from workbench_widgets.quantization.document import operators_of, part_of
 
 if TYPE_CHECKING:
     from workbench.quantization.accuracy.incremental import Measurement
@@ -115,14 +115,13 @@ def _data(context: Context, part: Any) -> Any:
 def accuracy_document(context: Context, key: str) -> QuantizationAccuracy:
     """What was measured; empty columns where nothing was. Key and errors as of `quantization_document`."""
     method = key or context.methods[0]
-    part = part_of(context, method)
+    names = operators_of(context, method)
     known = known_of(context, method)
     available = _available(context)
     none = np.zeros(0)
     if known is None:
         return QuantizationAccuracy(method, False, 0, available, None, 0.0, 0, none, none, none, none)
     report = known.measurement.report
-    names = list(part.report["node"])
     affected = len(known.measurement.affected.intersection(names))
     columns = [
         _aligned(report.table, name, names) for name in ("sqnr_db", "own_db", "inherited_db", "saturation")

@@ -4,8 +4,9 @@ import type {
   QuantizationChoice,
   QuantizationDocument,
   QuantizationObservers,
+  QuantizationOutcome,
 } from "../contract.ts";
-import { number, percent } from "../common/format.ts";
+import { bytes, number, percent, seconds } from "../common/format.ts";
 
 export type Shown = "all" | "quantized" | "float" | "unfused" | "edited";
 
@@ -218,4 +219,19 @@ export function measured(
   row: number,
 ): number {
   return accuracy?.measured ? (accuracy[column][row] ?? NaN) : NaN;
+}
+
+/** What lowering again did, in a line. */
+export function told(outcome: QuantizationOutcome): string {
+  const parts = [outcome.text];
+  if (outcome.ran.length) {
+    const size = outcome.bytes_after - outcome.bytes_before;
+    parts.push(size ? `program ${bytes(outcome.bytes_before)} → ${bytes(outcome.bytes_after)}` : `program ${bytes(outcome.bytes_after)} as before`);
+  }
+  if (outcome.measured && outcome.ran.length) {
+    parts.push(`outputs ${decibels(outcome.sqnr_before ?? Infinity)} → ${decibels(outcome.sqnr_after ?? Infinity)}`);
+    parts.push(`${outcome.affected} of ${outcome.operators} operators measured again`);
+  }
+  if (outcome.ran.length) parts.push(seconds(outcome.seconds));
+  return parts.join(" · ");
 }

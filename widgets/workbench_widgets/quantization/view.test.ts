@@ -2,15 +2,15 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { QuantizationEdit, QuantizationOutcome } from "../contract.ts";
 import { CallError } from "../common/host.ts";
 import { MockHost } from "../common/mock_host.ts";
-import { operatorColumns, worstFirst } from "./columns.ts";
+import { operatorColumns, ordered, worstFirst } from "./columns.ts";
 import { Figure } from "./figure.ts";
 import { makeHistogram } from "./histogram.ts";
 import {
-  binsOf, channelName, channelsOf, countsOf, decibels, integersOf, reasonOf, scaleText, share, summary, ticks, tickText,
+  binsOf, channelName, channelsOf, countsOf, decibels, integersOf, reasonOf, scaleText, share, summary, ticks, tickText, told,
 } from "./model.ts";
 import { accuracy, observers, sample, unmeasured } from "./sample.ts";
 import { makeStrip } from "./strip.ts";
-import { mount, told, type QuantizationHandle } from "./view.ts";
+import { mount, type QuantizationHandle } from "./view.ts";
 
 const settle = () => new Promise((done) => setTimeout(done, 30));
 
@@ -81,6 +81,16 @@ describe("the table", () => {
     expect(names(true)).toEqual(expect.arrayContaining(["own", "inherited", "total", "saturation"]));
     expect(worstFirst(unmeasured())).toEqual({ column: "clipped", descending: true });
     expect(worstFirst(accuracy())).toEqual({ column: "own", descending: false });
+  });
+
+  it("finds in all columns, and sorts numbers with what has none behind, either way", () => {
+    const columns = operatorColumns(sample(), accuracy());
+    expect(ordered(columns, [0, 1, 2, 3], null, "integer kernel")).toEqual([3]);
+    const by = (column: string, descending: boolean) => ordered(columns, [0, 1, 2, 3], { column, descending }, "");
+    expect(by("saturation", true)).toEqual([1, 2, 0, 3]);
+    expect(by("saturation", false)).toEqual([2, 1, 0, 3]);
+    expect(by("node", false)).toEqual([2, 0, 1, 3]);
+    expect(by("nothing", false)).toEqual([0, 1, 2, 3]);
   });
 
   it("says states by a shape as well, and what was decided by hand", () => {

@@ -6,21 +6,20 @@ import type {
   QuantizationAccuracy,
   QuantizationDocument,
   QuantizationMove,
-  QuantizationOutcome,
 } from "../contract.ts";
 import { h, on } from "../common/dom.ts";
 import { clearError, showError } from "../common/errors.ts";
-import { bytes, seconds } from "../common/format.ts";
+import { seconds } from "../common/format.ts";
 import { matches, type Host } from "../common/host.ts";
 import { widget, type Mounted } from "../common/render.ts";
 import { HandleIndex } from "../common/selection.ts";
 import { makeSplit, type Split } from "../common/split.ts";
 import { Table } from "../common/table.ts";
 import { button, group, select, setOptions, spacer, toggle, toolbar } from "../common/toolbar.ts";
-import { operatorColumns, worstFirst } from "./columns.ts";
+import { operatorColumns, ordered, worstFirst } from "./columns.ts";
 import { Details } from "./details.ts";
 import { Hand } from "./hand.ts";
-import { countsOf, decibels, isShown, SHOWN, summary, type Shown } from "./model.ts";
+import { countsOf, decibels, isShown, SHOWN, summary, told, type Shown } from "./model.ts";
 import type { Wanted } from "./switch.ts";
 
 const NARROW = 900;
@@ -64,6 +63,8 @@ class QuantizationView implements QuantizationHandle {
   private index: HandleIndex | null = null;
   private table: Table | null = null;
   private sorted = "";
+  private visible: readonly number[] = [];
+  private columns: ReturnType<typeof operatorColumns> = [];
   /** The operator that is described; others may have its handles, too. */
   private row = -1;
   private own = false;
@@ -227,7 +228,7 @@ class QuantizationView implements QuantizationHandle {
         columns,
         rows: doc.node.length,
         sort,
-        arrange: (order, needle) => this.order(order, needle),
+        arrange: (order, needle) => ordered(this.columns, this.visible, order, needle),
         onPick: (row, extend) => this.pick(row, extend),
       });
       this.split.first.append(this.table.el);
@@ -236,26 +237,6 @@ class QuantizationView implements QuantizationHandle {
     this.columns = columns;
     this.table.update({ columns, rows: doc.node.length });
     this.mark();
-  }
-
-  private visible: readonly number[] = [];
-  private columns: ReturnType<typeof operatorColumns> = [];
-
-  /** The rows as the table shows them: of the chosen kind, found, sorted; what has no number stands last. */
-  private order(sort: { column: string; descending: boolean } | null, needle: string): number[] {
-    const found = this.visible.filter(
-      (row) => !needle || this.columns.some((column) => column.text(row).toLowerCase().includes(needle)),
-    );
-    const column = sort && this.columns.find(({ name }) => name === sort.column);
-    if (!sort || !column) return [...found];
-    const key = (row: number) => column.value?.(row) ?? column.text(row);
-    return [...found].sort((a, b) => {
-      const [left, right] = [key(a), key(b)];
-      const [none, no] = [Number.isNaN(left), Number.isNaN(right)];
-      if (none || no) return Number(none) - Number(no) || a - b;
-      const less = left < right ? -1 : left > right ? 1 : 0;
-      return (sort.descending ? -less : less) || a - b;
-    });
   }
 
   private get can(): boolean {
@@ -406,21 +387,6 @@ class QuantizationView implements QuantizationHandle {
 function rowNamed(doc: QuantizationDocument, name: string): number {
   const code = doc.node.values.indexOf(name);
   return code < 0 ? -1 : doc.node.codes.indexOf(code);
-}
-
-/** What lowering again did, in a line. */
-export function told(outcome: QuantizationOutcome): string {
-  const parts = [outcome.text];
-  if (outcome.ran.length) {
-    const size = outcome.bytes_after - outcome.bytes_before;
-    parts.push(size ? `program ${bytes(outcome.bytes_before)} → ${bytes(outcome.bytes_after)}` : `program ${bytes(outcome.bytes_after)} as before`);
-  }
-  if (outcome.measured && outcome.ran.length) {
-    parts.push(`outputs ${decibels(outcome.sqnr_before ?? Infinity)} → ${decibels(outcome.sqnr_after ?? Infinity)}`);
-    parts.push(`${outcome.affected} of ${outcome.operators} operators measured again`);
-  }
-  if (outcome.ran.length) parts.push(seconds(outcome.seconds));
-  return parts.join(" · ");
 }
 
 export async function mount(host: Host, el: HTMLElement, options: QuantizationOptions = {}): Promise<QuantizationHandle> {
