@@ -91,19 +91,20 @@ template <bool Whole>
   }
 }
 
-// A square kernel without dilation: each input column is spread once for all outputs that it belongs to.
-template <int Kernel, int Stride, int Pixels>
+// A square kernel without dilation: each input column is spread once for all outputs that it belongs to. `Inside`: none
+// of its taps is padding.
+template <int Kernel, int Stride, int Pixels, bool Inside>
 struct Square {
   static constexpr int kColumns = (Pixels - 1) * Stride + Kernel;
   static constexpr int kGroups = (Kernel + kDotDepth - 1) / kDotDepth;
 
-  const std::uint8_t* inputs[Kernel][kColumns];
+  const std::uint8_t* inputs[Kernel][Inside ? 1 : kColumns];  // pixels, of each row the first one if Inside
+  std::int64_t step;                                          // from one to the next
 
-  explicit Square(const Block& block) {
+  explicit Square(const Block& block) : step(block.g().cin) {
     const std::int64_t ix = block.ox * Stride - block.g().left;
     for (int ky = 0; ky < Kernel; ++ky) {
-#pragma GCC unroll 20
-      for (int i = 0; i < kColumns; ++i) inputs[ky][i] = block.pixel(ky, ix + i);
+      for (int i = 0; i < (Inside ? 1 : kColumns); ++i) inputs[ky][i] = block.pixel(ky, ix + i);
     }
   }
 
@@ -112,10 +113,21 @@ struct Square {
                                     Ints (&sums)[Pixels][kSpreadVectors]) const {
     constexpr int kTaps = std::min(Kernel - Group * kDotDepth, kDotDepth);
     const std::int8_t* weights = channels.weights + Group * Kernel * kSpreadVectors * kDotBytes;
+    const std::uint8_t* pixels[kTaps];
+#pragma GCC unroll 4
+    for (int k = 0; k < kTaps; ++k) pixels[k] = inputs[Group * kDotDepth + k][0] + channels.first;
 #pragma GCC unroll 20
     for (int i = 0; i < kColumns; ++i) {
       Ints x[kSpreadVectors];
-      spread<kTaps, Whole>(&inputs[Group * kDotDepth][i], kColumns, channels.first, channels.count, block.row.flip, x);
+      if constexpr (!Inside) {
+#pragma GCC unroll 4
+        for (int k = 0; k < kTaps; ++k) pixels[k] = inputs[Group * kDotDepth + k][i] + channels.first;
+      }
+      spread<kTaps, Whole>(pixels, channels.count, block.row.flip, x);
+      if constexpr (Inside) {
+#pragma GCC unroll 4
+        for (int k = 0; k < kTaps; ++k) pixels[k] += step;
+      }
 #pragma GCC unroll 5
       for (int kx = 0; kx < Kernel; ++kx) {
         const int offset = i - kx;
@@ -143,19 +155,30 @@ struct Square {
 #pragma GCC unroll 4
     for (int p = 0; p < Pixels; ++p) store_pixel<Whole>(block, channels, p, sums[p]);
   }
+
+  void all(const Block& block) const {
+    const std::int64_t blocks = channel_blocks(block.g().cin);
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const Channels some(block, b);
+      if (some.count == kSpreadChannels) {
+        channels<true>(block, some);
+      } else {
+        channels<false>(block, some);
+      }
+    }
+  }
 };
 
 template <int Kernel, int Stride, int Pixels>
 void square_block(const Block& block) {
-  const Square<Kernel, Stride, Pixels> square(block);
-  const std::int64_t blocks = channel_blocks(block.g().cin);
-  for (std::int64_t b = 0; b < blocks; ++b) {
-    const Channels channels(block, b);
-    if (channels.count == kSpreadChannels) {
-      square.template channels<true>(block, channels);
-    } else {
-      square.template channels<false>(block, channels);
-    }
+  using Border = Square<Kernel, Stride, Pixels, false>;
+  const std::int64_t ix = block.ox * Stride - block.g().left;
+  bool inside = ix >= 0 && ix + Border::kColumns <= block.g().w;
+  for (int ky = 0; ky < Kernel; ++ky) inside = inside && block.row.rows[ky] != nullptr;
+  if (inside) {
+    Square<Kernel, Stride, Pixels, true>(block).all(block);
+  } else {
+    Border(block).all(block);
   }
 }
 
@@ -172,10 +195,11 @@ void any_pixel(const Block& block) {
       for (std::int64_t kx = 0; kx < g.kw; ++kx, weights += kSpreadVectors * kDotBytes) {
         const std::uint8_t* pixels[kDotDepth];
         for (int i = 0; i < kDotDepth; ++i) {
-          pixels[i] = ky + i < g.kh ? block.pixel(ky + i, ix + kx * g.dw) : block.row.convolution.padding;
+          const bool tap = ky + i < g.kh;
+          pixels[i] = (tap ? block.pixel(ky + i, ix + kx * g.dw) : block.row.convolution.padding) + channels.first;
         }
         Ints x[kSpreadVectors];
-        spread<kDotDepth, false>(pixels, 1, channels.first, channels.count, block.row.flip, x);
+        spread<kDotDepth, false>(pixels, channels.count, block.row.flip, x);
         for (int v = 0; v < kSpreadVectors; ++v) sums[v] = dot(sums[v], x[v], dot_right(weights + v * kDotBytes));
       }
     }

@@ -5,9 +5,11 @@
 namespace wb::engine::WB_ISA::quantized {
 
 void ImageRows::fill(std::int64_t i, int rows, DotLeft* to, std::int64_t ld) const {
-  std::int64_t ox = i % g_.ow;
-  std::int64_t oy = i / g_.ow % g_.oh;
-  const std::uint8_t* image = image_ + i / g_.ow / g_.oh * g_.h * g_.w * g_.cin;
+  const std::int64_t row = i / g_.ow;
+  const std::int64_t batch = g_.batch == 1 ? 0 : row / g_.oh;
+  std::int64_t ox = i - row * g_.ow;
+  std::int64_t oy = row - batch * g_.oh;
+  const std::uint8_t* image = image_ + batch * g_.h * g_.w * g_.cin;
   if (joined_ && fill_inside(image, oy * g_.sh - g_.top, ox * g_.sw - g_.left, ox + rows <= g_.ow ? rows : 0, to, ld)) {
     return;
   }

@@ -1,6 +1,7 @@
 // Convolution as a product of image rows and packed weights, one a group.
 #include "engine/operators/quantized_convolution/image_rows.h"
 #include "engine/operators/quantized_convolution/method.h"
+#include "engine/operators/quantized_matmul/rows.h"
 
 namespace wb::engine::WB_ISA::quantized {
 namespace {
@@ -30,11 +31,13 @@ void run(const RunContext& context, const Convolution& convolution, const Finish
   const TensorView& out = context.operands.outputs[0];
   const LeftSide left(x);
   for (std::int64_t group = 0; group < g.groups; ++group) {
-    const ImageRows rows(g, x.as<const std::uint8_t>(), group, left.form);
+    const auto* image = x.as<const std::uint8_t>();
+    const ImageRows rows(g, image, group, left.form);
+    const MatrixRows pixels{image + group * g.cin_group(), g.cin_group(), g.cin, left.form.flip};
     Product product;
     convolution.weights.at(group, &product.b, &product.columns);
     product.m = g.pixels();
-    product.a = rows.source();
+    product.a = g.pointwise() ? pixels.source() : rows.source();
     product.col0 = group * g.cout_group();
     product.element = static_cast<std::int64_t>(element_size(out.dtype));
     product.c = out.as<std::byte>() + product.col0 * product.element;

@@ -55,11 +55,11 @@ template <bool Whole>
 
 // Pixels p[0] ... p[Count - 1] (there may be fewer than kDotDepth) side by side; n channels, all if Whole.
 template <int Count, bool Whole>
-[[gnu::always_inline]] inline void spread(const std::uint8_t* const* p, std::int64_t step, std::int64_t c, int n,
-                                          std::uint8_t flip, Ints (&to)[kSpreadVectors]) {
+[[gnu::always_inline]] inline void spread(const std::uint8_t* const (&p)[Count], int n, std::uint8_t flip,
+                                          Ints (&to)[kSpreadVectors]) {
   spreading::Pixel x[4] = {};
 #pragma GCC unroll 4
-  for (int i = 0; i < Count; ++i) x[i] = spreading::load_pixel<Whole>(p[i * step] + c, n, flip);
+  for (int i = 0; i < Count; ++i) x[i] = spreading::load_pixel<Whole>(p[i], n, flip);
 #if defined(WB_ISA_avx512)
   const __m512i low01 = _mm512_unpacklo_epi8(x[0], x[1]);
   const __m512i high01 = _mm512_unpackhi_epi8(x[0], x[1]);
@@ -99,7 +99,7 @@ template <typename Q, bool Whole>
   if constexpr (Whole) {
     _mm512_storeu_si512(to, bytes);
   } else {
-    _mm512_mask_storeu_epi8(to, ~std::uint64_t{0} >> (64 - n), bytes);
+    store_first_bytes(to, bytes, n);
   }
 #else
   Q bytes[kSpreadChannels];

@@ -32,7 +32,7 @@ void run(const RunContext& context, const MatMul& state) {
   const auto multiply = [&](std::int64_t index, bool all, int thread) {
     const std::int64_t of_a = s.one_b ? 0 : dense::batch_index(a.shape, out.shape, index);
     const std::int64_t of_b = s.one_b ? 0 : dense::batch_index(operands.inputs[1].shape, out.shape, index);
-    const MatrixRows matrix{a.as<const std::uint8_t>() + of_a * s.m * s.k, s.k, left.form.flip};
+    const MatrixRows matrix{a.as<const std::uint8_t>() + of_a * s.m * s.k, s.k, s.k, left.form.flip};
     Product product;
     state.weights.at(of_b, &product.b, &product.columns);
     product.m = s.m;

@@ -3,6 +3,7 @@
 
 #include "engine/operators/matmul/sizes.h"
 #include "engine/operators/quantized_matmul/constants.h"
+#include "engine/operators/quantized_matmul/rows.h"
 
 namespace wb::engine::WB_ISA::quantized {
 
@@ -26,22 +27,6 @@ struct MatMul {
 
 // Integers times constant integers; times others, which are packed in each run; numbers times constant integers.
 extern const MatMulMethod kConstantMethod, kVariableMethod, kWeightOnlyMethod;
-
-// Rows of A where they stand.
-struct MatrixRows {
-  const std::uint8_t* data;
-  std::int64_t k;
-  std::uint8_t flip;
-
-  [[nodiscard]] LeftRows source() const {
-    return {this, [](const void* self, std::int64_t i, int rows, DotLeft* to, std::int64_t ld) {
-              const auto& matrix = *static_cast<const MatrixRows*>(self);
-              for (int r = 0; r < rows; ++r) {
-                copy_left(matrix.data + (i + r) * matrix.k, matrix.k, matrix.flip, to + r * ld);
-              }
-            }};
-  }
-};
 
 // The integers of the node's right-hand side, the first matrix of it.
 [[nodiscard]] IntegerSource source_of(const dense::Sizes& sizes, bool transposed, const TensorView& b);

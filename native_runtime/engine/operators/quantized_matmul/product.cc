@@ -11,6 +11,28 @@ namespace {
 constexpr std::int64_t kBlockBytes = 384 * 1024;
 constexpr std::int64_t kWorthwhile = std::int64_t{1} << 22;  // multiplications: about 20 us
 
+// Rows in tiles of about the same size, one after the other: 7 rows are 4 + 3, not 6 + 1. No tile is of two periods.
+class RowTiles {
+ public:
+  RowTiles(std::int64_t begin, std::int64_t end, std::int64_t period)
+      : first(begin),
+        end_(end),
+        each_((period + kTileRows - 1) / kTileRows),
+        few_(period / each_),
+        more_(period % each_) {}
+  [[nodiscard]] bool done() const { return first >= end_; }
+  [[nodiscard]] int rows() const { return static_cast<int>(few_ + (index_ < more_ ? 1 : 0)); }
+  void next() {
+    first += rows();
+    if (++index_ == each_) index_ = 0;
+  }
+
+  std::int64_t first;
+
+ private:
+  std::int64_t end_, each_, few_, more_, index_ = 0;
+};
+
 // What belongs to the rows of a tile.
 struct RowNumbers {
   std::int32_t offsets[kTileRows];
@@ -146,11 +168,14 @@ class Worker {
 
 }  // namespace
 
-std::int64_t left_ld(std::int64_t k) { return (k + kDepthUnit - 1) / kDepthUnit * kDepthUnit; }
+std::int64_t left_ld(std::int64_t k) {
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(DotLeft));
+  const std::int64_t lines = (k + kDepthUnit - 1) / kDepthUnit * kDepthUnit / kLine + 1;
+  return (lines + (lines % 2 == 0 ? 1 : 0)) * kLine;  // an odd number: rows don't share a set of the first cache
+}
 
 std::int64_t product_scratch(std::int64_t k) {
-  const std::int64_t elements = kTileRows * left_ld(k) + kLeftSlack;
-  return (elements * static_cast<std::int64_t>(sizeof(DotLeft)) + 63) / 64 * 64;
+  return (kTileRows * left_ld(k) + kLeftSlack) * static_cast<std::int64_t>(sizeof(DotLeft));
 }
 
 void product_part(const Product& product, std::int64_t i0, std::int64_t i1, std::int64_t p0, std::int64_t p1,
@@ -158,16 +183,10 @@ void product_part(const Product& product, std::int64_t i0, std::int64_t i1, std:
   if (i0 >= i1 || p0 >= p1) return;
   const std::int64_t panel_bytes = std::max<std::int64_t>(product.b.depth_bytes() * kPanelColumns, 1);
   const std::int64_t together = std::max<std::int64_t>(kBlockBytes / panel_bytes, 1);
-  const std::int64_t period = product.period == 0 ? i1 - i0 : product.period;
-  // Tiles of about the same size: 7 rows are 4 + 3, not 6 + 1.
-  const std::int64_t each = (period + kTileRows - 1) / kTileRows;
   for (std::int64_t p = p0; p < p1; p += together) {
     Worker worker(product, p, std::min(p + together, p1), scratch);
-    for (std::int64_t first = i0; first < i1; first += period) {
-      for (std::int64_t t = 0; t < each; ++t) {
-        const std::int64_t begin = period * t / each;
-        worker.rows(first + begin, static_cast<int>(period * (t + 1) / each - begin));
-      }
+    for (RowTiles t(i0, i1, product.period == 0 ? i1 - i0 : product.period); !t.done(); t.next()) {
+      worker.rows(t.first, t.rows());
     }
   }
 }

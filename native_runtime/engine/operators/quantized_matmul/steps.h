@@ -69,6 +69,28 @@ template <int R, int V, bool Nibbles>
   }
 }
 
+#if defined(WB_ISA_avx512)
+// The first n bytes. Stores with a mask take long where it is one of bytes.
+[[gnu::always_inline]] inline void store_first_bytes(void* to, __m512i bytes, int n) {
+  if (n == 64) {
+    _mm512_storeu_si512(to, bytes);
+    return;
+  }
+  auto* at = static_cast<std::byte*>(to);
+  __m256i part = _mm512_maskz_extracti64x4_epi64(0xff, bytes, 0);
+  if ((n & 32) != 0) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), part);
+    part = _mm512_maskz_extracti64x4_epi64(0xff, bytes, 1);
+    at += 32;
+  }
+  if ((n & 31) == 16) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm256_castsi256_si128(part));
+  } else if ((n & 31) != 0) {
+    _mm256_mask_storeu_epi8(at, (1U << (n & 31)) - 1U, part);
+  }
+}
+#endif
+
 // Integers of 16 bits: a's and b's in the order in which they are packed fast; whatever does not fit is cut.
 using Shorts = std::int16_t __attribute__((vector_size(kernels::WB_ISA::kVectorBytes)));
 [[gnu::always_inline]] inline Shorts shorts_of(Ints a, Ints b) {
@@ -129,11 +151,7 @@ template <typename Q>
   const __m512i packed =
       kSigned ? _mm512_packs_epi16((__m512i)ab, (__m512i)cd) : _mm512_packus_epi16((__m512i)ab, (__m512i)cd);
   const __m512i bytes = _mm512_maskz_permutexvar_epi32(kAll, order, packed);
-  if (n == 4 * kFloats) {
-    _mm512_storeu_si512(to, bytes);
-  } else {
-    _mm512_mask_storeu_epi8(to, ~std::uint64_t{0} >> (64 - n), bytes);
-  }
+  store_first_bytes(to, bytes, n);
 #else
   Q all[4 * kFloats];
 #if defined(WB_ISA_avx2)

@@ -69,7 +69,7 @@ struct Run {
       product.columns.direct_bias += column;
     }
     pack(left, of_b, column, scratch + product_scratch(s.k), &product);
-    const MatrixRows matrix{a.as<const std::uint8_t>() + of_a * s.m * s.k, s.k, left.form.flip};
+    const MatrixRows matrix{a.as<const std::uint8_t>() + of_a * s.m * s.k, s.k, s.k, left.form.flip};
     product.m = s.m;
     product.a = matrix.source();
     product.rows = left.rows && s.k != 0 ? rows_behind(a) + of_a * s.m : nullptr;
