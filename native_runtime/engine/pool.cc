@@ -34,10 +34,10 @@ std::int64_t clock_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// Each thread has a run of a job's indices, in one word, from whose front it takes; who has none left takes from the
-// back of others'. So threads do the same part of one job after another, and what they read is in their own caches.
-// Taking an index is one compare-and-swap on a word that names the job: whoever succeeds has seen this very job, and
-// the job can't end before the index that he took is done.
+// Each thread has a run of a job's indices, in one word, and takes them in their order; who has none left takes those
+// of others. So threads do the same part of one job after another, and what they read is in their own caches. Taking an
+// index is one compare-and-swap on a word that names the job: whoever succeeds has seen this very job, and the job
+// can't end before the index that he took is done.
 //   bits 0-23 next index, 24-47 end, 48-63 generation
 constexpr int kIndexBits = 24;
 constexpr std::int64_t kMostIndices = (std::int64_t{1} << kIndexBits) - 1;
@@ -52,7 +52,6 @@ struct Indices {
   [[nodiscard]] std::uint64_t generation() const { return bits >> 48; }
   [[nodiscard]] bool empty() const { return next() >= end(); }
   [[nodiscard]] Indices without_first() const { return {bits + 1}; }
-  [[nodiscard]] Indices without_last() const { return {bits - (std::uint64_t{1} << kIndexBits)}; }
 };
 
 // The latest job: its generation and the threads that it is for.
@@ -137,21 +136,20 @@ class Workers {
     for (int i = 0; i < ticket.threads(); ++i) {
       const int from = (thread + i) % ticket.threads();
       std::int64_t index = 0;
-      while (take(from, i == 0, ticket.generation(), &index)) {
+      while (take(from, ticket.generation(), &index)) {
         task_(argument_, index, thread);
         done_.fetch_add(1, std::memory_order_release);
       }
     }
   }
 
-  // One of the indices that a thread has left: the first for itself, the last for others.
-  bool take(int from, bool own, std::uint64_t generation, std::int64_t* index) {
+  // The first one of the indices that a thread has left.
+  bool take(int from, std::uint64_t generation, std::int64_t* index) {
     std::atomic<std::uint64_t>& word = runs_[from].indices;
     Indices left{word.load(std::memory_order_acquire)};
     while (left.generation() == generation && !left.empty()) {
-      const Indices rest = own ? left.without_first() : left.without_last();
-      if (!word.compare_exchange_weak(left.bits, rest.bits, std::memory_order_acquire)) continue;
-      *index = own ? left.next() : rest.end();
+      if (!word.compare_exchange_weak(left.bits, left.without_first().bits, std::memory_order_acquire)) continue;
+      *index = left.next();
       return true;
     }
     return false;

@@ -25,9 +25,10 @@ class Pool {
   // For the whole process.
   void set_threads(int count);
 
-  // task(argument, i, thread) for each i in [0, count), in any order, thread in [0, threads()). Returns when all are
-  // done. Runs are one at a time: a second caller (of another interpreter thread) works alone as thread 0, and so does
-  // a task that calls run().
+  // task(argument, i, thread) for each i in [0, count), thread in [0, threads()). Returns when all are done. A task may
+  // wait for those with smaller indices: the caller, if nobody else, takes the smallest one that is left. Runs are one
+  // at a time: a second caller (of another interpreter thread) works alone as thread 0, and so does a task that calls
+  // run().
   void run(Task task, void* argument, std::int64_t count);
 
   template <typename F>

@@ -1,5 +1,6 @@
 // The pool: every index once, also with two callers, inside a task, after a fork; what a run costs.
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,6 +40,19 @@ void every_index_runs_once(int threads) {
   Pool limited(2);
   CHECK(limited.threads() == std::min(threads, 2));
   for (int i = 0; i < 100; ++i) CHECK(each_once(limited, 50));
+}
+
+void a_task_may_wait_for_those_before_it(int threads) {
+  Pool::instance().set_threads(threads);
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<std::int64_t> done{0};
+    const std::int64_t count = 1 + round % 17;
+    Pool::instance().parallel(count, [&](std::int64_t i, int) {
+      while (done.load() != i) ::sched_yield();
+      done.store(i + 1);
+    });
+    CHECK(done.load() == count);
+  }
 }
 
 void a_task_may_run_tasks() {
@@ -92,6 +106,8 @@ std::int64_t cost_ns(int threads) {
 void test_pool() {
   const int before = Pool::instance().threads();
   for (const int threads : {1, 2, 3, 4}) every_index_runs_once(threads);
+  for (const int threads : {1, 2, 3, 5}) a_task_may_wait_for_those_before_it(threads);
+  Pool::instance().set_threads(4);
   a_task_may_run_tasks();
   two_callers_do_not_disturb_each_other();
   a_child_process_has_its_own_threads();
