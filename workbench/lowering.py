@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 from torch.utils._pytree import tree_leaves
 
 from workbench import display, pipeline, provenance
+from workbench.backends.partitioning import unfused
 from workbench.emit import ir
 from workbench.errors import ExecutionError, QuantizationError, RecipeError
 from workbench.inspector import Symbols, Trace
@@ -181,7 +182,8 @@ class Lowering(Runnable):
 
         tables = []
         for method in self.quantized.methods:
-            program, reasons = self.partitioned._programs[method], self.partitioned.reasons[method]
+            program = self.partitioned._programs[method]
+            reasons = [*self.partitioned.reasons[method], *unfused(self.lowered._programs[method])]
             tables.append(with_backend(report[report["method"] == method], program, reasons))
         return pd.concat(tables, ignore_index=True)
 

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 import workbench as wb
 from networks import build
 from quantized_fixtures import quantize
-from workbench.backends import delegates_in, why_not
-from workbench.backends.xnnpack import unfused
+from workbench.backends import delegates_in, unfused, why_not
 from workbench.backends.xnnpack.read import read
 from workbench.errors import ExecutionError
 from xnnpack_quantized import DYNAMIC, LAYERS, OPERATORS, Rows, layer

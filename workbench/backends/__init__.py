@@ -22,7 +22,7 @@ from workbench.backends.debug import DelegateMappingBuilder
 from workbench.backends.legality import Violation, check_partition, verify_partition
 from workbench.backends.lowered_module import LoweredBackendModule
 from workbench.backends.named_data import NamedDataStore, NamedDataStoreOutput
-from workbench.backends.partitioning import partition, why_not
+from workbench.backends.partitioning import partition, unfused, why_not
 from workbench.backends.registry import backend_ids, get_backend, register_backend
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "tag_constant_data",
     "tag_mutated_buffer",
     "to_backend",
+    "unfused",
     "verify_partition",
     "why_not",
 ]

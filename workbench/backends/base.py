@@ -74,7 +74,9 @@ class PreprocessResult:
         debug_handle_map: From the identifiers that the native half logs (all int or all str) to the debug
             handles of the nodes that they stand for. See `DelegateMappingBuilder`.
         data_store_output: Data to store by name in the program; delegates with equal data share it.
-        delegate_info: Anything for the user to look at; not written into the program.
+        delegate_info: Anything for the user to look at; not written into the program. With an attribute
+            `unfused`, a sequence of `WhyNot`, it says which quantized operators the backend computes on
+            floats all the same; see `unfused` of this package.
     """
 
     processed_bytes: bytes = b""

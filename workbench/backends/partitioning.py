@@ -11,6 +11,7 @@ from torch.fx import Node
 
 from workbench import provenance
 from workbench.backends.base import TAG_KEY, WHY_NOT_KEY, Partitioner, PartitionResult, ReasonIndex, WhyNot
+from workbench.backends.call_delegate import delegates_in
 from workbench.backends.capability import is_delegated
 from workbench.backends.debug import ensure_debug_handles
 from workbench.backends.extract import extract_tags, insert_delegates, release_constants
@@ -20,7 +21,7 @@ from workbench.backends.lowered_module import LoweredBackendModule
 from workbench.backends.programs import copy_program
 from workbench.errors import PartitionError
 
-__all__ = ["note_reasons", "partition", "why_not"]
+__all__ = ["note_reasons", "partition", "unfused", "why_not"]
 
 
 def partition(program: ExportedProgram, partitioner: Partitioner | Sequence[Partitioner]) -> PartitionResult:
@@ -56,6 +57,22 @@ def why_not(program: ExportedProgram) -> list[WhyNot]:
         for node in provenance.nodes_of(program.graph_module)
         for reason in node.meta.get(WHY_NOT_KEY, ())
     ]
+
+
+def unfused(program: ExportedProgram) -> list[WhyNot]:
+    """The operators of a lowered program that are quantized, and that a backend computes on floats anyway.
+
+    Args:
+        program: After `to_backend`.
+
+    Returns:
+        For each what hinders it, and what would make it one operation on integers. Backends that don't say
+        (`PreprocessResult.delegate_info`) are left out.
+    """
+    found: list[WhyNot] = []
+    for delegate in delegates_in(program.graph_module):
+        found += getattr(delegate.lowered.meta.get("delegate_info"), "unfused", ())
+    return found
 
 
 def note_reasons(result: PartitionResult) -> None:

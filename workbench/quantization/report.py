@@ -130,7 +130,8 @@ def with_backend(report: pd.DataFrame, program: ExportedProgram, reasons: Iterab
     Args:
         report: What `node_report` gave.
         program: The partitioned program: nodes that a backend takes have a delegation tag.
-        reasons: What the partitioners say about the nodes that they left (`Partitioned.reasons`).
+        reasons: What the partitioners say about the nodes that they left (`Partitioned.reasons`), and
+            backends about nodes that they compute on floats (`workbench.backends.unfused`).
 
     Returns:
         The report with the columns fused (True, False, or None for float nodes) and backend_why. Nodes that
@@ -169,6 +170,8 @@ def _not_fused(nodes: list[Node], said: Mapping[str, str], asked: bool) -> str:
             around = [near for near in (*node.all_input_nodes, *node.users) if near.name in said]
             found = said.get(node.name) or next((said[near.name] for near in around), "")
             return found or f"`{node.name}` stands in no partition"
+        if node.name in said:
+            return said[node.name]
         for source in node.all_input_nodes:
             if _rounds(source) and source.meta.get("delegation_tag") != tag:
                 return f"the backend takes `{node.name}` in floats: `{source.name}` stands outside"

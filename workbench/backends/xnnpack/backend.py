@@ -10,7 +10,6 @@ from torch.export import ExportedProgram
 
 from workbench.backends.base import BackendDetails, CompileSpec, PreprocessResult, WhyNot
 from workbench.backends.blob import Blob
-from workbench.backends.call_delegate import delegates_in
 from workbench.backends.debug import DEBUG_HANDLE_KEY, DelegateMappingBuilder
 from workbench.backends.named_data import NamedDataStore
 from workbench.backends.registry import register_backend
@@ -23,7 +22,7 @@ from workbench.backends.xnnpack.passes import run_passes
 from workbench.backends.xnnpack.read import read
 from workbench.backends.xnnpack.serialize import Constants, serialize
 
-__all__ = ["Summary", "XnnpackBackend", "unfused"]
+__all__ = ["Summary", "XnnpackBackend"]
 
 
 @dataclass(frozen=True)
@@ -45,23 +44,6 @@ class Summary:
         if self.unfused:
             text += f", {len(self.unfused)} on floats between integers"
         return text
-
-
-def unfused(program: ExportedProgram) -> list[WhyNot]:
-    """The operators of a lowered program that are quantized, and that XNNPACK computes on floats anyway.
-
-    Args:
-        program: After `to_backend`.
-
-    Returns:
-        For each what hinders it, and what would make it one call on integers.
-    """
-    found: list[WhyNot] = []
-    for delegate in delegates_in(program.graph_module):
-        summary = delegate.lowered.meta.get("delegate_info")
-        if isinstance(summary, Summary):
-            found += summary.unfused
-    return found
 
 
 @final

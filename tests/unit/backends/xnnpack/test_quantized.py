@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import workbench as wb
-from workbench.backends import delegates_in, why_not
-from workbench.backends.xnnpack import ConfigPrecisionType, unfused
+from workbench.backends import delegates_in, unfused, why_not
+from workbench.backends.xnnpack import ConfigPrecisionType
 from workbench.backends.xnnpack.read import read
 from workbench.backends.xnnpack.serialize import nibbles
 from xnnpack_quantized import Rows, fake, integers, layer, numbers
