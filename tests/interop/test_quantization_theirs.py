@@ -67,8 +67,14 @@ def test_their_quantizer_gives_what_torchao_makes_of_it() -> None:
         assert found == expected, name
 
 
+def _maps() -> tuple[nn.Module, list[tuple[torch.Tensor, ...]]]:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(8, 8, 3, groups=8), nn.ReLU6(), nn.Conv2d(8, 4, 1)).eval()
+    return model, [(torch.randn(1, 8, 10, 10),) for _ in range(4)]
+
+
 CONFIGS: dict[str, tuple[Any, dict[str, Any], float]] = {
-    "static": (_images, {}, 0.01),
+    "static": (_maps, {}, 0.02),
     "dynamic per token": (_rows, {"is_dynamic": True}, 1e-4),
     "dynamic per tensor": (_rows, {"is_dynamic": True, "per_token": False}, 0.02),
     "4 bits in groups": (_rows, {"is_dynamic": True, "weight_bits": 4, "group_size": 32}, 5e-3),
