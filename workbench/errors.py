@@ -28,6 +28,7 @@ __all__ = [
     "TraceError",
     "VerificationError",
     "WorkbenchError",
+    "WorkerDiedError",
 ]
 
 _FIELDS = ("stage", "node", "source", "expected", "found", "hint")
@@ -166,6 +167,10 @@ class TraceError(WorkbenchError):
 
 class SearchError(WorkbenchError):
     """A search for a compressed model can't begin, or found nothing within its budget."""
+
+
+class WorkerDiedError(SearchError):
+    """A worker of a search ended without an answer."""
 
 
 class SelectionError(WorkbenchError):

@@ -149,8 +149,8 @@ class Candidates:
     def effect(self, choice: Choice) -> tuple[Any, ...]:
         """What a choice does to each layer: equal for choices that lead to the same program.
 
-        A scheme that can't be applied to a layer leaves it in floats, and how weights are quantized says nothing
-        about a layer without any.
+        A scheme that can't be applied to a layer leaves it in floats, and how weights are quantized says
+        nothing about a layer without any.
         """
         own = dict(choice.layers)
         weights = {layer: item.weights for found in self._damages.values() for layer, item in found.items()}

@@ -17,13 +17,12 @@ from workbench.search.executors import Died, LocalProcesses, gather
 from workbench.search.latency import latency
 from workbench.search.result import Point, SearchResult
 from workbench.search.space import Choice, Space
-from workbench.search.store import Outcome, Store
+from workbench.search.store import DIED, Outcome, Store
 from workbench.search.work import LayerDamage, Task, evaluate, measure_layers
 
 __all__ = ["Driver", "Problem"]
 
 GENERATION = 6  # does not depend on the workers, so that the same is tried wherever it runs
-_DIED = "WorkerDied"
 
 
 class Problem:
@@ -157,7 +156,7 @@ class Driver:
             for index, made in gather(evaluate, tasks, self._where, self._cancelled):
                 choice = waiting[index]
                 if isinstance(made, Died):
-                    made = Outcome(keys[choice], kind=_DIED, error=str(made))
+                    made = Outcome(keys[choice], kind=DIED, error=str(made))
                 outcomes[choice] = made
                 self._write(made, recipes[choice])
                 self._tick(str(choice))
@@ -173,7 +172,7 @@ class Driver:
     def _usable(self, key: str) -> bool:
         """Whether an outcome of an earlier search counts: dead workers get another try."""
         known = self._known.get(key)
-        return known is not None and known.kind != _DIED and (known.failed or known.milliseconds is not None)
+        return known is not None and known.kind != DIED and (known.failed or known.milliseconds is not None)
 
     def _write(self, outcome: Outcome, recipe: Any) -> None:
         self._known[outcome.key] = outcome

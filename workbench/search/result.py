@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from workbench.errors import SearchError
+from workbench.errors import SearchError, WorkerDiedError
 from workbench.recipe import Recipe
 from workbench.search.budget import Budget, front_of
 from workbench.search.picture import Dot, Picture, scatter
 from workbench.search.space import Choice
-from workbench.search.store import Outcome
+from workbench.search.store import DIED, Outcome
 
 __all__ = ["Point", "SearchResult"]
 
@@ -50,6 +50,27 @@ class Point:
     def milliseconds(self) -> float | None:
         """Fastest execution on one core; None where it was not timed."""
         return self.outcome.milliseconds
+
+    @property
+    def error(self) -> SearchError | None:
+        """What the candidate ended in; None where it was measured."""
+        outcome = self.outcome
+        if not outcome.failed:
+            return None
+        if outcome.kind == DIED:
+            return WorkerDiedError(
+                "the worker that measured a candidate ended without an answer",
+                stage="search",
+                expected=str(self.choice),
+                found=outcome.error,
+                hint="not enough memory, or a fault in native code; searching again tries it once more",
+            )
+        return SearchError(
+            "a candidate could not be measured",
+            stage="search",
+            expected=str(self.choice),
+            found=f"{outcome.kind}: {outcome.error}",
+        )
 
 
 class SearchResult:

@@ -16,7 +16,9 @@ from torch.export import ExportedProgram
 from workbench.errors import SearchError
 from workbench.export import load, save
 
-__all__ = ["Outcome", "Store", "samples"]
+__all__ = ["DIED", "Outcome", "Store", "read_model", "samples"]
+
+DIED = "WorkerDied"  # the kind of an outcome that no worker gave
 
 
 @dataclass

@@ -14,7 +14,7 @@ from torch import nn
 
 import search_metrics
 import workbench as wb
-from workbench.errors import CalibrationError, SearchError
+from workbench.errors import CalibrationError, SearchError, WorkerDiedError
 from workbench.search import Choice
 from workbench.search.budget import front_of
 from workbench.search.executors import Died, LocalProcesses, gather
@@ -207,6 +207,7 @@ def test_candidate_that_fails_is_reported(tmp_path: Path) -> None:
     assert {point.outcome.kind for point in result.failed} == {"ValueError"}
     assert result.table["error"].str.contains("these outputs are rounded").sum() == len(result.failed)
     assert any("`int8` is left out" in note for note in result.notes)
+    assert result.points[0].error is None and "ValueError" in str(result.failed[0].error)
     assert result.best is result.points[0]
 
 
@@ -222,6 +223,8 @@ def test_worker_that_dies_is_an_outcome_and_is_tried_again_later(tmp_path: Path)
     options = {**OPTIONS, "evaluations": 3}
     first = wb.search(model(), INPUTS, "sqnr", folder=tmp_path, executor=Dying(), **options)
     assert {point.outcome.kind for point in first.failed} == {"WorkerDied"} and len(first.failed) == 2
+    error = first.failed[0].error
+    assert isinstance(error, WorkerDiedError) and "terminated abruptly" in str(error)
     second = wb.search(model(), INPUTS, "sqnr", folder=tmp_path, executor=Here(), **options)
     assert not second.failed and len(second.points) == 3
 
