@@ -21,7 +21,7 @@ export function formatUnit(value: number, unit: OverlayColumn["unit"]): string {
     case "share":
       return percent(value);
     case "dB":
-      return `${number(value)} dB`;
+      return value === Infinity ? "exact" : `${number(value)} dB`;
     case "number":
       return number(value);
   }

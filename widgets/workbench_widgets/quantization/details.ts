@@ -44,7 +44,10 @@ export class Details {
   constructor(events: DetailsEvents) {
     this.layer = new LayerSwitch(events);
     this.seen = h("div.wb-quant-seen", { role: "tabpanel", id: unique("seen") });
-    this.el.append(this.head, this.layer.el, this.tabs, this.seen);
+    this.el.append(
+      h("div.wb-quant-part", {}, this.head, this.layer.el),
+      h("div.wb-quant-part", {}, this.tabs, this.seen),
+    );
   }
 
   destroy(): void {
