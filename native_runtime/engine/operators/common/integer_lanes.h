@@ -15,7 +15,7 @@ inline constexpr bool is_byte = std::is_same_v<Q, std::int8_t> || std::is_same_v
 template <typename Q>
 [[gnu::always_inline]] inline Ints load_widened(const Q* p) {
   static_assert(is_byte<Q>);
-  constexpr bool kSigned = std::is_same_v<Q, std::int8_t>;
+  [[maybe_unused]] constexpr bool kSigned = std::is_same_v<Q, std::int8_t>;
 #if defined(WB_ISA_avx512)
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   return (Ints)(kSigned ? _mm512_maskz_cvtepi8_epi32(kAll, bytes) : _mm512_maskz_cvtepu8_epi32(kAll, bytes));
