@@ -77,7 +77,9 @@ Result<ValueId> Builder::output(const char* name, std::uint32_t id, const Extent
     numel *= extent.size(d);
   }
   // Bounds of dynamic sizes come from symbolic reasoning ahead of time; what follows from the inputs' bounds counts.
-  const bool fits = extent.dynamic != 0 ? value.shape.rank == extent.shape.rank : value.shape == extent.shape;
+  // Of an image that is quantized at run time, ExecuTorch says the sizes in PyTorch's order.
+  const bool image = rounded_dims(known->index) != 0 && value.shape.rank == extent.shape.rank;
+  const bool fits = image || extent.dynamic != 0 ? value.shape.rank == extent.shape.rank : value.shape == extent.shape;
   if (!fits) {
     return fail(Error::InvalidProgram, "%s: value %u: expected the sizes %s, which follow from the inputs, found %s",
                 name, id, text_of(extent).c_str(), text_of({value.shape, 0}).c_str());

@@ -13,6 +13,7 @@ from workbench.backends.cpu.graph import (
     Attributes,
     Graph,
     Node,
+    Quantization,
     SizeRule,
     Step,
     Value,
@@ -88,7 +89,7 @@ def _offsets(builder: Any, items: Sequence[int], start: Callable[[Any, int], Any
     return int(builder.EndVector())
 
 
-def _numbers(builder: Any, items: Sequence[int], start: Callable[[Any, int], Any], prepend: str) -> int:
+def _numbers(builder: Any, items: Sequence[Any], start: Callable[[Any, int], Any], prepend: str) -> int:
     start(builder, len(items))
     add = getattr(builder, prepend)
     for item in reversed(items):
@@ -100,6 +101,7 @@ def _write_value(builder: Any, value: Value) -> int:
     key = None if value.key is None else builder.CreateString(value.key)
     data = None if value.data is None else _aligned_bytes(builder, value.data)
     sizes = _numbers(builder, value.sizes, fb.ValueStartSizesVector, "PrependInt64")
+    quantization = None if value.quantization is None else _write_quantization(builder, value.quantization)
     fb.ValueStart(builder)
     fb.ValueAddKind(builder, int(value.kind))
     fb.ValueAddDtype(builder, DTYPES[value.dtype])
@@ -110,7 +112,32 @@ def _write_value(builder: Any, value: Value) -> int:
         fb.ValueAddKey(builder, key)
     if data is not None:
         fb.ValueAddData(builder, data)
+    if quantization is not None:
+        fb.ValueAddQuantization(builder, quantization)
     return int(fb.ValueEnd(builder))
+
+
+def _write_quantization(builder: Any, q: Quantization) -> int:
+    key = None if q.scales_key is None else builder.CreateString(q.scales_key)
+    scales = zero_points = None
+    if q.scales is not None:
+        scales = _numbers(builder, q.scales, fb.QuantizationStartScalesVector, "PrependFloat32")
+    if q.zero_points is not None:
+        zero_points = _numbers(builder, q.zero_points, fb.QuantizationStartZeroPointsVector, "PrependInt32")
+    fb.QuantizationStart(builder)
+    fb.QuantizationAddKind(builder, int(q.kind))
+    fb.QuantizationAddBits(builder, q.bits)
+    fb.QuantizationAddAxis(builder, q.axis)
+    fb.QuantizationAddGroup(builder, q.group)
+    fb.QuantizationAddScale(builder, q.scale)
+    fb.QuantizationAddZeroPoint(builder, q.zero_point)
+    if scales is not None:
+        fb.QuantizationAddScales(builder, scales)
+    if zero_points is not None:
+        fb.QuantizationAddZeroPoints(builder, zero_points)
+    if key is not None:
+        fb.QuantizationAddScalesKey(builder, key)
+    return int(fb.QuantizationEnd(builder))
 
 
 def _aligned_bytes(builder: Any, data: bytes) -> int:
@@ -237,6 +264,26 @@ def _read_value(value: Any) -> Value:
         value.External(),
         None if key is None else key.decode(),
         None if value.DataIsNone() else bytes(value.DataAsNumpy()),
+        _read_quantization(value.Quantization()),
+    )
+
+
+def _read_quantization(found: Any) -> Quantization | None:
+    if found is None:
+        return None
+    key = found.ScalesKey()
+    return Quantization(
+        found.Kind(),
+        found.Bits(),
+        found.Axis(),
+        found.Group(),
+        found.Scale(),
+        found.ZeroPoint(),
+        None if found.ScalesIsNone() else tuple(found.Scales(i) for i in range(found.ScalesLength())),
+        None
+        if found.ZeroPointsIsNone()
+        else tuple(found.ZeroPoints(i) for i in range(found.ZeroPointsLength())),
+        None if key is None else key.decode(),
     )
 
 

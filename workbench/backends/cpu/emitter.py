@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from torch.fx.node import map_arg
 from workbench.backends.cpu import graph as ir
 from workbench.backends.cpu.constants import Constants
 from workbench.backends.cpu.entry import Call, Context, Entry, Size, refusal
+from workbench.backends.cpu.integers import Integers, integers_of, packed
 from workbench.backends.named_data import NamedDataStore
 from workbench.backends.stateless import check_stateless
 from workbench.edge.fake import dim_order
@@ -116,7 +118,12 @@ class Emitter:
         key = _element_of(node)
         found = self._values.get(key)
         if found is None:
-            found = self._values[key] = self.constant(self.tensor(node), node.name)
+            integers = self.integers(node)
+            if integers is None:
+                found = self.constant(self.tensor(node), node.name)
+            else:
+                found = self.numbers(integers, node.name, node.meta["val"].dtype)
+            self._values[key] = found
         return found
 
     def tensor(self, node: Node) -> torch.Tensor:
@@ -143,14 +150,33 @@ class Emitter:
         if tensor.numel() and known in self._known and tensor.data_ptr():
             return self._known[known]
         value = ir.Value(ir.ValueKind.CONSTANT, tensor.dtype, tuple(tensor.shape), name=name)
-        entry = self._constants.entry(tensor)
-        if len(entry.data) <= _INLINE:
-            value.data = bytes(entry.data)
-        else:
-            value.key = entry.key
-            self._constants.store(entry, self._store)
+        self._hold(value, tensor)
         self._known[known] = self._append(value, tuple(tensor.shape))
         return self._known[known]
+
+    def integers(self, node: Any) -> Integers | None:
+        """The integers that a constant is the numbers of, if a graph dequantizes them."""
+        if not isinstance(node, Node) or not self.is_constant(node):
+            return None
+        return integers_of(node, self.tensor)
+
+    def numbers(self, integers: Integers, name: str, dtype: torch.dtype = torch.float32) -> int:
+        """A value of the numbers that constant integers stand for."""
+        sizes = tuple(integers.tensor.shape)
+        tensor, q = packed(integers) if integers.nibbles else (integers.tensor, integers.quantization)
+        value = ir.Value(ir.ValueKind.CONSTANT, tensor.dtype, sizes, name=name)
+        self._hold(value, tensor.detach())
+        if integers.scales is not None:
+            scales = self._constants.entry(integers.scales)
+            if len(scales.data) <= _INLINE:
+                q = replace(q, scales=tuple(integers.scales.tolist()))
+            else:
+                q = replace(q, scales_key=scales.key)
+                self._constants.store(scales, self._store)
+        value.quantization = q
+        found = self.temporary(dtype, sizes)
+        self.add(ir.Op.Dequantize, [self._append(value, sizes)], [found])
+        return found
 
     def dims(self, value: int) -> tuple[Size, ...]:
         """Sizes of a value, symbols where they are dynamic."""
@@ -218,6 +244,14 @@ class Emitter:
         assert rules is not None, "the entry's check allows only sizes that can be said"
         self.add(ir.Op.Reshape, [value], [output], sizes=rules)
         return output
+
+    def _hold(self, value: ir.Value, tensor: torch.Tensor) -> None:
+        entry = self._constants.entry(tensor)
+        if len(entry.data) <= _INLINE:
+            value.data = bytes(entry.data)
+        else:
+            value.key = entry.key
+            self._constants.store(entry, self._store)
 
     # ---- the walk ------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ __all__ = [
     "Node",
     "Op",
     "PadMode",
+    "Quantization",
+    "QuantizationKind",
     "ReduceFn",
     "SizeRule",
     "Step",
@@ -52,6 +54,12 @@ class ReduceFn(IntEnum):
     SUM, MEAN, MAX, MIN, PROD, ANY, ALL, VARIANCE, L1, L2 = range(10)
 
 
+class QuantizationKind(IntEnum):
+    """What of a value shares a scale."""
+
+    NONE, PER_TENSOR, PER_CHANNEL, PER_GROUP, PER_ROW = range(5)
+
+
 class PadMode(IntEnum):
     """What stands in the border."""
 
@@ -69,7 +77,7 @@ Op = IntEnum(
     "Op",
     "Pointwise MatMul Convolution TransposedConvolution MaxPool AvgPool Reduce ArgReduce Softmax LayerNorm "
     "RmsNorm GroupNorm Attention Embedding Gather Lstm Gru Transpose Reshape Expand Concat Slice Pad "
-    "Upsample Convert Copy",
+    "Upsample Convert Copy Quantize Dequantize",
     start=0,
 )
 Fn = IntEnum(
@@ -81,6 +89,33 @@ Fn = IntEnum(
     "Ne Lt Le Gt Ge LogicalAnd LogicalOr LogicalXor Where",
     start=0,
 )
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """How the integers of a value stand for numbers: (integer - zero point) scale.
+
+    Attributes:
+        kind: What shares a scale.
+        bits: 4 for constants with two integers in a byte, the first in its low half; each row begins a byte.
+        axis: Of channels: the dimension along which they are counted.
+        group: Of groups: neighbours in a row that share a scale.
+        scale: Of the whole value.
+        zero_point: Of the whole value, or of all channels where `zero_points` are not given.
+        scales: Of channels and groups, where `scales_key` is not given.
+        zero_points: Of channels.
+        scales_key: The key of the scales, float32, in named data.
+    """
+
+    kind: int
+    bits: int = 8
+    axis: int = 0
+    group: int = 0
+    scale: float = 1.0
+    zero_point: int = 0
+    scales: tuple[float, ...] | None = None
+    zero_points: tuple[int, ...] | None = None
+    scales_key: str | None = None
 
 
 @dataclass
@@ -95,6 +130,7 @@ class Value:
         external: Which argument of the delegate call, of inputs and outputs.
         key: Of constants: the key of their elements in named data.
         data: Of constants without a key: their elements, little-endian.
+        quantization: Of integers that stand for numbers.
         name: What the source graph calls it; not written.
     """
 
@@ -105,6 +141,7 @@ class Value:
     external: int = 0
     key: str | None = None
     data: bytes | None = None
+    quantization: Quantization | None = None
     name: str = ""
 
 

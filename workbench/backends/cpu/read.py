@@ -6,7 +6,18 @@ from typing import Any
 
 from workbench.backends.blob import Blob, BlobStep, BlobValue, Section
 from workbench.backends.cpu.blob import VERSION, read
-from workbench.backends.cpu.graph import INPUT, NO_VALUE, Fn, Graph, Node, Op, Value, ValueKind
+from workbench.backends.cpu.graph import (
+    INPUT,
+    NO_VALUE,
+    Fn,
+    Graph,
+    Node,
+    Op,
+    Quantization,
+    QuantizationKind,
+    Value,
+    ValueKind,
+)
 from workbench.errors import PartitionError, SerializationError
 
 __all__ = ["read_blob"]
@@ -79,9 +90,23 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def _scales(q: Quantization | None) -> str:
+    if q is None:
+        return ""
+    zero = f", zero point {q.zero_point}" if q.zero_point else ""
+    bits = f", {q.bits} bits" if q.bits != 8 else ""
+    kinds = {
+        QuantizationKind.PER_TENSOR: f"scale {q.scale:g}",
+        QuantizationKind.PER_CHANNEL: f"scales along dimension {q.axis}",
+        QuantizationKind.PER_GROUP: f"scales by {q.group}",
+        QuantizationKind.PER_ROW: "scales by row",
+    }
+    return f" {kinds.get(QuantizationKind(q.kind), '')}{zero}{bits}"
+
+
 def _value(index: int, value: Value) -> BlobValue:
     sizes = ", ".join(
         f"<={size}" if value.dynamic >> d & 1 else str(size) for d, size in enumerate(value.sizes)
     )
-    text = f"{str(value.dtype).removeprefix('torch.')} [{sizes}]"
+    text = f"{str(value.dtype).removeprefix('torch.')} [{sizes}]{_scales(value.quantization)}"
     return BlobValue(f"v{index}", _ROLES[ValueKind(value.kind)], text, value.key or "")

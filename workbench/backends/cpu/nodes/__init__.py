@@ -21,6 +21,7 @@ from workbench.backends.cpu.nodes import (
     normalization,
     padding,
     pooling,
+    quantize,
     recurrent,
     reduction,
     upsample,
@@ -46,6 +47,7 @@ FAMILIES = (
     upsample,
     index,
     cast,
+    quantize,
 )
 
 

@@ -62,20 +62,32 @@ def _attributes(call: Call, rank: int) -> dict[str, Any]:
 
 def _weight(emitter: Emitter, call: Call) -> tuple[int, WeightOrder]:
     """The weight and how it stands: (out, in / groups, h, w), of transposed ones (in, out / groups, h, w)."""
-    tensor, groups = emitter.tensor(call["weight"]), call["groups"]
-    if tensor.dim() == 3:
-        tensor = tensor.unsqueeze(2)
-    first, second, h, w = tensor.shape
+    groups, integers = call["groups"], emitter.integers(call["weight"])
+    if integers is not None and integers.channels not in (None, int(call["transposed"])):
+        integers = None  # scales by input channel: the numbers themselves
+    sizes = tuple(call.tensor("weight").shape)
+    first, second, h, w = sizes if len(sizes) == 4 else (*sizes[:2], 1, sizes[2])
     area = h * w
-    if not call["transposed"]:
-        return emitter.constant(tensor, call["weight"].name), WeightOrder(second * area, area, w, 1)
-    if groups == 1:
-        return emitter.constant(tensor, call["weight"].name), WeightOrder(area, second * area, w, 1)
-    # With groups no strides lead to an output channel: it is rearranged to (out, in of a group, h, w).
-    split = tensor.reshape(groups, first // groups, second, h, w)
-    rearranged = split.transpose(1, 2).reshape(groups * second, first // groups, h, w)
-    inner = first // groups
-    return emitter.constant(rearranged, call["weight"].name), WeightOrder(inner * area, area, w, 1)
+
+    def rearranged(x: torch.Tensor) -> torch.Tensor:
+        x = x.reshape(first, second, h, w)
+        if groups == 1 or not call["transposed"]:
+            return x
+        # With groups no strides lead to an output channel: it is rearranged to (out, in of a group, h, w).
+        split = x.reshape(groups, first // groups, second, h, w)
+        return split.transpose(1, 2).reshape(groups * second, first // groups, h, w)
+
+    order = WeightOrder(second * area, area, w, 1)
+    if call["transposed"]:
+        order = WeightOrder(area, second * area, w, 1)
+        if groups != 1:
+            order = WeightOrder(first // groups * area, area, w, 1)
+    name = call["weight"].name
+    if integers is None:
+        return emitter.constant(rearranged(emitter.tensor(call["weight"])), name), order
+    if call["transposed"] and groups != 1:
+        integers = integers.repeated(groups)
+    return emitter.numbers(integers.moved(rearranged), name), order
 
 
 def _check(call: Call) -> Refusal | None:

@@ -18,6 +18,15 @@ aten = torch.ops.aten
 
 def _right(emitter: Emitter, node: Any) -> tuple[int, bool]:
     """The right operand, and whether it stands transposed: a constant is taken as it is stored."""
+    integers = emitter.integers(node)
+    if integers is not None:
+        if (
+            integers.tensor.dim() == 2
+            and not integers.tensor.is_contiguous()
+            and integers.channels is not None
+        ):
+            return emitter.numbers(integers.moved(lambda x: x.mT, 1 - integers.channels), node.name), True
+        return emitter.value(node), False
     if emitter.is_constant(node):
         tensor = emitter.tensor(node)
         if tensor.dim() >= 2 and not tensor.is_contiguous() and tensor.mT.is_contiguous():
