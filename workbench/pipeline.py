@@ -35,6 +35,7 @@ from workbench.export import export
 from workbench.managers import EdgeProgramManager
 from workbench.passes.preserve import check_preserved, left_whole, preserved_operators
 from workbench.passes.to_edge import to_edge_program
+from workbench.progress import showing
 from workbench.pruning import Pruner
 from workbench.recipe import Edit, Recipe
 from workbench.serialize import write_program
@@ -151,7 +152,7 @@ def run(
     seconds: dict[str, float] = {}
     last: Stage = exported
     previous = "export"
-    with _shown(progress, len(steps)) as announce, uncollected():
+    with _shown(progress, len(steps)) as announce, showing(progress), uncollected():
         for step in steps:
             announce(step.doing)
             # A step that was skipped before is another input, even where the names agree.

@@ -8,6 +8,7 @@ from torch.export import ExportedProgram
 from torch.utils._pytree import tree_leaves
 
 from workbench.backends.programs import copy_program
+from workbench.progress import progress_wanted
 from workbench.quantization.bias_correction import correct_bias
 from workbench.quantization.calibrate import calibrate
 from workbench.quantization.convert import convert
@@ -40,11 +41,13 @@ def calibrated(stage: Prepared, recipe: Recipe) -> Calibrated:
         data = _data(part.program, recipe)
         smoothed = recipe.quantization.smooth
         if smoothed:
-            parts[method] = calibrate(part, data, method=method, smoothed=smoothed)
+            parts[method] = calibrate(
+                part, data, method=method, smoothed=smoothed, progress=progress_wanted()
+            )
             continue
         quantizer = recipe.quantizer.target if recipe.quantizer is not None else ""
         seen = seen_of(part.origin, (recipe.calibration, recipe.quantization.equalize, quantizer))
-        made = calibrate(part, data, method=method, known=seen.known(part.plan))
+        made = calibrate(part, data, method=method, known=seen.known(part.plan), progress=progress_wanted())
         seen.add(made)
         parts[method] = made
     return Calibrated({name: part.program for name, part in parts.items()}, copy=copy_program, parts=parts)

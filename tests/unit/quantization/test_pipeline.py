@@ -117,6 +117,16 @@ def test_recipe_is_data(lowering: wb.Lowering) -> None:
             wb.Recipe(**lonely)
 
 
+def test_progress_of_calibration_follows_the_caller(capsys: pytest.CaptureFixture[str]) -> None:
+    data = [torch.randn(1, 8) for _ in range(3)]
+    recipe = wb.Recipe(quantizer=_quantizer(), calibration=data)
+    lowering = wb.lower(_model(), INPUTS, recipe=recipe, progress=True)
+    shown = capsys.readouterr().err
+    assert "calibrating" in shown and "sample/s" in shown
+    lowering.relower(recipe.replace(calibration=data[:2]), progress=False)
+    assert capsys.readouterr().err == ""
+
+
 def test_example_inputs_calibrate_with_a_warning() -> None:
     with pytest.warns(CalibrationWarning, match="one sample"):
         wb.lower(_model(), INPUTS, recipe=wb.Recipe(quantizer=_quantizer()))
