@@ -152,12 +152,12 @@ class _Writer:
                 shape[spec.axis] = -1
             numbers = torch.round(weight.double() / scale.reshape(shape)) + zero.reshape(shape)
         integers = numbers.clamp_(spec.quant_min, spec.quant_max).to(spec.dtype)
-        held = self._hold(node, f"{node.target}_quantized", integers)
+        held = self._hold(group, node, f"{node.target}_quantized", integers)
         limits = (spec.quant_min, spec.quant_max, spec.dtype)
         dtype = node.meta["val"].dtype
         if spec.group_size is not None:
-            scales = self._hold(node, f"{node.target}_scale", scale.float())
-            zeros = self._hold(node, f"{node.target}_zero_point", zero.to(torch.int32))
+            scales = self._hold(group, node, f"{node.target}_scale", scale.float())
+            zeros = self._hold(group, node, f"{node.target}_zero_point", zero.to(torch.int32))
             arguments: tuple[Any, ...] = (held, scales, zeros, *limits, spec.group_size, dtype)
             return lambda: self._call(quantized.dequantize_per_channel_group.default, arguments, node, dtype)
         if spec.axis is not None:
@@ -166,10 +166,10 @@ class _Writer:
         arguments = (held, *self._per_tensor(group, scale, zero))
         return lambda: self._call(quantized.dequantize_per_tensor.default, arguments, node, dtype)
 
-    def _hold(self, node: Node, name: str, tensor: torch.Tensor) -> Node:
-        """A new attribute of the module with a node that reads it."""
+    def _hold(self, group: Group, node: Node, name: str, tensor: torch.Tensor) -> Node:
+        """A new attribute of the module with a node that reads it; one for all readers of a group."""
         name = name.replace(".", "_")
-        key = (name, tensor.dtype)
+        key = (group.name, name)
         if key in self._constants:
             return self._constants[key]
         free, number = name, 0
@@ -247,8 +247,8 @@ class _Writer:
 
     def _per_channel(self, node: Node, group: Group, scale: Any, zero: Any) -> tuple[Any, ...]:
         spec = group.spec
-        scales = self._hold(node, f"{node.target}_scale", scale.float())
-        zeros = self._hold(node, f"{node.target}_zero_point", zero.to(torch.int64))
+        scales = self._hold(group, node, f"{node.target}_scale", scale.float())
+        zeros = self._hold(group, node, f"{node.target}_zero_point", zero.to(torch.int64))
         return scales, zeros, spec.axis, spec.quant_min, spec.quant_max, spec.dtype
 
     def _parameters(self, group: Group) -> tuple[torch.Tensor, torch.Tensor]:

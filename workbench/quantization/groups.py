@@ -117,7 +117,15 @@ def _same(one: Any, other: Any) -> bool:
     fields = ("dtype", "quant_min", "quant_max", "qscheme", "ch_axis", "is_dynamic", "scale", "zero_point")
     if type(one) is not type(other) or isinstance(one, pt2e.DerivedQuantizationSpec):
         return False
-    return all(getattr(one, name, None) == getattr(other, name, None) for name in fields)
+    same = all(getattr(one, name, None) == getattr(other, name, None) for name in fields)
+    return same and _granularity(one) == _granularity(other)
+
+
+def _granularity(spec: Any) -> Any:
+    """What the observer's arguments say about how many scales there are."""
+    made = getattr(getattr(spec, "observer_or_fake_quant_ctr", None), "p", None)
+    given = getattr(made, "keywords", {})
+    return given.get("group_size"), given.get("dynamic")
 
 
 class _Join:

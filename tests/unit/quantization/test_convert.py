@@ -117,6 +117,32 @@ def test_weights_that_are_shared_stay_shared() -> None:
     assert _count(made, "dequantize_per_channel") == 2
 
 
+def test_shared_weight_is_quantized_for_each_reader_as_it_was_asked() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(32, 32) / 6)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            linear = nn.functional.linear
+            return linear(torch.relu(linear(torch.relu(linear(x, self.weight)), self.weight)), self.weight)
+
+    torch.manual_seed(0)
+    model, x = Tied().eval(), torch.randn(4, 32)
+    options = {"is_per_channel": True, "is_dynamic": True}
+    quantizer = wb.XNNPACKQuantizer()
+    for name, more in (("linear", {}), ("linear_1", {"group_size": 8}), ("linear_2", {"group_size": 16})):
+        bits = 4 if more else 8
+        config = wb.get_symmetric_quantization_config(**options, weight_bits=bits, **more)
+        quantizer.set_node_name(name, config)
+    made = convert(calibrate(prepare(export(model, (x,)), quantizer)))
+    integers = [t for t in made.constants.values() if t.dtype == torch.int8]
+    assert len(integers) == 3
+    assert sorted(int(t.abs().max()) for t in integers) in ([7, 7, 127], [7, 8, 127], [8, 8, 127])
+    with torch.no_grad():
+        assert float((made.module()(x) - model(x)).norm() / model(x).norm()) < 0.3
+
+
 def test_dynamic_shapes_are_kept() -> None:
     batch = torch.export.Dim("n", min=1, max=16)
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).eval()
