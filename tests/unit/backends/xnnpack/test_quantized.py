@@ -87,6 +87,13 @@ UNFUSED: dict[str, tuple[Any, tuple[Tensor, ...], str, str, str]] = {
         "3.33333e-05",
         "at least 0.000976562 and below 256",
     ),
+    "slope_too_steep": (
+        lambda x: fake(F.leaky_relu(fake(x, 0.03), -200.0), 0.03),
+        (_r(3),),
+        "leaky_relu",
+        "times the slope, is 200",
+        "below 128",
+    ),
     "zero_point_of_second_matrix": (
         lambda x, y: fake(torch.bmm(fake(x, 0.03), fake(y, 0.02, -5)), 0.1),
         (_r(1, 2, 3), _r(1, 3, 2)),

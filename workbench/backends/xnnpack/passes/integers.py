@@ -32,7 +32,7 @@ _SUMS = ("Add", "Subtract")
 # Functions of one number that the library computes by a table of 256 results.
 _TABLES = frozenset(
     {
-        "Abs", "Ceiling", "Clamp", "Cos", "ELU", "Exp", "Floor", "Gelu", "Hardswish", "LeakyReLU", "Log",
+        "Abs", "Ceiling", "Clamp", "Cos", "ELU", "Exp", "Floor", "Gelu", "Hardswish", "Log",
         "Negate", "ReciprocalSquareRoot", "Sigmoid", "Sin", "Square", "SquareRoot", "Tanh",
     }
 )  # fmt: skip
@@ -40,6 +40,7 @@ _REQUANTIZATION = 2.0**-32, 256.0
 _SUM = 2.0**-10, 2.0**8
 _PRODUCT = 2.0**-16, 2.0**8
 _BATCH = 2.0**-32, 255.0
+_LEAKY = 2.0**-8, 2.0**7
 
 
 def run(graph: Graph) -> int:
@@ -286,6 +287,15 @@ def _plain(call: Call, sources: list[Value], out: PerTensor) -> _No | None:
     return _operands(sources)
 
 
+def _leaky(call: Call, sources: list[Value], out: PerTensor) -> _No | None:
+    answer = _operands(sources)
+    if answer is not None:
+        return answer
+    (scale,) = _scales(sources)
+    ratios = scale / out.scale, abs(call.fields["negative_slope"]) * scale / out.scale
+    return _within(ratios[0], _LEAKY, _RATIO) or _within(max(ratios), _LEAKY, f"{_RATIO}, times the slope,")
+
+
 def _joined(call: Call, sources: list[Value], out: PerTensor) -> _No | None:
     del call, out
     for value in sources:
@@ -324,6 +334,7 @@ _RULES: Mapping[str, _Rule] = {
     **dict.fromkeys(_SUMS, _sum),
     "Multiply": _product,
     **dict.fromkeys(_TABLES, _plain),
+    "LeakyReLU": _leaky,
     "GlobalAvgPooling2d": _plain,
     "BatchMatrixMultiply": _batch,
     "StaticResizeBilinear2D": _same,
