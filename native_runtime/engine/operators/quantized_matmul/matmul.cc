@@ -15,7 +15,7 @@ bool good_weight(const Value& b, bool transposed) {
   const Quantization& q = b.quantization;
   const int rank = b.shape.rank;
   if (b.dtype != ScalarType::Char && !(b.dtype == ScalarType::Byte && q.bits == kNibbleBits)) return false;
-  if (q.bits == kNibbleBits && (!transposed || rank != 2)) return false;
+  if (q.bits == kNibbleBits && (!transposed || rank != 2 || q.zero_point < 0 || q.zero_point > 15)) return false;
   switch (q.kind) {
     case Quantization::Kind::PerTensor: return q.bits == kNibbleBits || q.zero_point == 0;
     case Quantization::Kind::PerChannel:
