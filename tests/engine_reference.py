@@ -23,9 +23,11 @@ from workbench.backends.cpu.graph import (
     Node,
     Op,
     PadMode,
+    QuantizationKind,
     ReduceFn,
     Step,
     UpsampleMode,
+    Value,
     ValueKind,
 )
 
@@ -175,8 +177,30 @@ def _compute(node: Node, given: Sequence[Any], graph: Graph) -> Sequence[Tensor]
         return _recurrent(node.op, node.attributes, given)
     if node.op == Op.Convert:
         return [given[0].to(graph.values[node.outputs[0]].dtype)]
+    if node.op == Op.Quantize:
+        return [_quantized(given[0], graph.values[node.outputs[0]])]
+    if node.op == Op.Dequantize:
+        return [_numbers(given[0], graph.values[node.inputs[0]])]
     wide = [x.float() if x is not None and x.dtype == torch.float16 else x for x in given]
     return [_OPS[node.op](node.attributes, *wide)]
+
+
+def _quantized(x: Tensor, value: Value) -> Tensor:
+    q = value.quantization
+    assert q is not None and q.kind == QuantizationKind.PER_TENSOR, "rows are held to eager PyTorch"
+    low, high = torch.iinfo(value.dtype).min, torch.iinfo(value.dtype).max
+    return (torch.round(x.float() * (1 / q.scale)) + q.zero_point).clamp(low, high).to(value.dtype)
+
+
+def _numbers(x: Tensor, value: Value) -> Tensor:
+    q = value.quantization
+    assert q is not None and q.bits == 8, "four bits are held to eager PyTorch"
+    if q.kind == QuantizationKind.PER_TENSOR:
+        return (x.float() - q.zero_point) * q.scale
+    assert q.kind == QuantizationKind.PER_CHANNEL and q.scales is not None
+    sizes = [-1 if d == q.axis else 1 for d in range(x.dim())]
+    zeros = torch.tensor(q.zero_points or [q.zero_point] * len(q.scales))
+    return (x.float() - zeros.reshape(sizes)) * torch.tensor(q.scales).reshape(sizes)
 
 
 def _matmul(a: Attributes, x: Tensor, y: Tensor, bias: Tensor | None) -> Tensor:

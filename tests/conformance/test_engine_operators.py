@@ -26,7 +26,16 @@ _REFUSED: Mapping[str, str] = {
     "aten._adaptive_avg_pool2d.default": "differ in size",
     "aten.index.Tensor": "dimensions at once",
     "workbench._to_dim_order_copy.default": "the result is",
+    "quantized_decomposed.quantize_per_tensor.default": "the result is int32",
+    "quantized_decomposed.dequantize_per_tensor.default": "not of 8 bits",
 }
+# What runs only beside others (scales that are found while the program runs, constants) is held to eager in
+# test_engine_quantized_graphs.py.
+_ALONE = [
+    target
+    for target, entry in entries().items()
+    if not str(target).startswith("quantized_decomposed") or entry.samples is not None
+]
 
 
 def _as(dtype: torch.dtype, tree: Any) -> Any:
@@ -54,7 +63,7 @@ def _agrees(found: list[torch.Tensor], case: Single) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=["float32", "float16"])
-@pytest.mark.parametrize("target", entries(), ids=plain_name)
+@pytest.mark.parametrize("target", _ALONE, ids=plain_name)
 def test_operator_agrees_with_eager(target: OpOverload, dtype: torch.dtype) -> None:
     ran = 0
     for args, kwargs in _samples(target, dtype):
