@@ -192,9 +192,7 @@ def test_sums_of_extreme_integers_are_exact() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(
-    ("m", "n", "k"), [(197, 192, 264), (1, 2000, 700), (1000, 40, 400), (49, 512, 4608)]
-)
+@pytest.mark.parametrize(("m", "n", "k"), [(197, 192, 264), (1, 2000, 700), (1000, 40, 400), (49, 512, 4608)])
 def test_large_products_on_all_threads(threads: int, m: int, n: int, k: int) -> None:
     generator = torch.Generator().manual_seed(1)
     engine_harness.set_threads(threads)
