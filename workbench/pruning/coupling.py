@@ -19,7 +19,8 @@ from torch.fx import Node
 from workbench import provenance
 from workbench.edge.program import input_specs, lifted_tensor, mutated_targets
 from workbench.pruning.elements import Axes, Elements, Ids, Reason
-from workbench.pruning.rules import Graph, Role, rule_of
+from workbench.pruning.graph import Graph, Role
+from workbench.pruning.rules import rule_of
 
 __all__ = ["Coupling", "Family", "Slot", "WhyNot", "couple"]
 
@@ -175,7 +176,9 @@ def _families(program: ExportedProgram, graph: Graph, units: Ids, why: Ids) -> C
     specs = input_specs(program)
     slots: dict[Slot, Ids] = {}
     members: dict[int, list[Slot]] = {}
-    for node in graph.parameters:
+    for node in program.graph.nodes:  # in their order: a set has another one each time
+        if node not in graph.parameters:
+            continue
         axes = graph.of(node)
         for dim in range(len(axes or ())):
             own = units[axes[dim]]  # type: ignore[index]
@@ -197,7 +200,7 @@ def _families(program: ExportedProgram, graph: Graph, units: Ids, why: Ids) -> C
         for key, own in grouped.items()
         if (family := _family(key, own, slots, roles, order)) is not None
     ]
-    made.sort(key=lambda item: min(order[roles["out"][slot].node] for slot in item.out))
+    made.sort(key=lambda item: (min(order[roles["out"][slot].node] for slot in item.out), int(item.units[0])))
     return Coupling(tuple(made), tuple(_why_not(made, graph, roles, specs, units, why)), units, graph.axes)
 
 

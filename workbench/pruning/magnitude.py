@@ -18,9 +18,9 @@ from workbench.edge.program import input_specs, lifted_tensor, mutated_targets
 from workbench.errors import RecipeError
 from workbench.pruning.base import Pruner, check_ratio, ratio_of
 from workbench.pruning.coupling import layer_of
+from workbench.pruning.graph import argument
 from workbench.pruning.remove import put_tensor
 from workbench.pruning.report import Pruned, PruningReport, make_report
-from workbench.pruning.rules import argument
 
 __all__ = ["MagnitudePruner"]
 

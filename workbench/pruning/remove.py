@@ -21,7 +21,7 @@ from workbench.edge.program import input_specs, lifted_tensor
 from workbench.errors import LoweringError
 from workbench.pruning.coupling import Coupling
 from workbench.pruning.elements import Axes, Ids
-from workbench.pruning.rules import argument
+from workbench.pruning.graph import argument
 
 __all__ = ["mask", "put_tensor", "remove"]
 

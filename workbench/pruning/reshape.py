@@ -19,7 +19,7 @@ from workbench.pruning.elements import Axes, Ids, Reason
 if TYPE_CHECKING:
     from torch.fx import Node
 
-    from workbench.pruning.rules import Graph
+    from workbench.pruning.graph import Graph
 
 __all__ = ["groups", "refinement", "reshape"]
 
