@@ -7,12 +7,20 @@ import pytest
 from workbench import errors
 
 
-@pytest.mark.parametrize("name", errors.__all__)
+_WARNINGS = {"CalibrationWarning"}
+
+
+@pytest.mark.parametrize("name", sorted({*errors.__all__} - _WARNINGS))
 def test_every_kind_is_a_workbench_error(name):
     error = getattr(errors, name)("it broke", node="relu")
     assert isinstance(error, errors.WorkbenchError)
     assert str(error).startswith("it broke\n")
     assert str(error).endswith("\n  node: relu")
+
+
+@pytest.mark.parametrize("name", sorted(_WARNINGS))
+def test_warnings_are_those_of_users(name):
+    assert issubclass(getattr(errors, name), UserWarning)
 
 
 def test_fields_are_printed_below_the_message_in_order():
