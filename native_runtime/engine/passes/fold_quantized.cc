@@ -226,6 +226,11 @@ class Folder {
       Node second = std::move(*move);
       second.inputs[0] = between;
       second.outputs = quantize.outputs;
+      // What quantize gives is to be found before the move, which may fall away.
+      if (second.op == Op::Reshape) draft_.move_taps_reshaped(second.outputs[0], between);
+      if (second.op == Op::Transpose) {
+        draft_.move_taps(second.outputs[0], between, Permutation::of(second, out.shape.rank).inverse());
+      }
       replaced_[quantize.inputs[0]] = second.outputs[0];
       *move = std::move(first);
       quantize = std::move(second);
