@@ -17,6 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+import workbench.quantization  # noqa: F401  # brings torchao quietly; transformers would do it with many words
+
 __all__ = ["LENGTH", "SENTENCES", "Encoder", "encode", "load", "similarity"]
 
 LENGTH = 32
@@ -111,7 +113,10 @@ def load() -> Encoder:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    return Encoder(AutoModel.from_pretrained(_folder(), attn_implementation="sdpa")).eval()
+    logging.set_verbosity_error()  # the weights of a part that is not used here are no news
+    return Encoder(
+        AutoModel.from_pretrained(_folder(), add_pooling_layer=False, attn_implementation="sdpa")
+    ).eval()
 
 
 def encode(sentence: str) -> tuple[Tensor, Tensor]:

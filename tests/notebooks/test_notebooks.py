@@ -30,6 +30,7 @@ VIEWS = {
     "03_where_does_the_memory_go": ["lowering.plan", "split.plan", "lowering.program"],
     "04_where_does_the_time_go": ["run", "live", "comparison"],
     "05_how_small_can_it_get": ['wb.compare(floats, integers, names=["float", "int8"])'],
+    "06_which_layer_breaks_it": ["lowering.quantized", "comparison"],
 }
 
 
