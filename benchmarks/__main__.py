@@ -22,6 +22,8 @@ from benchmarks.tables import Table, table_of
 NETWORKS = ("mlp", "dscnn", "mobilenet_v2", "resnet18", "vit_tiny", "minilm", "lstm")
 WHAT = ("lowering", "execution", "load", "arena", "trace", *delegated.DELEGATED, *quantized.QUANTIZED)
 PEERS = ("workbench", "executorch", "eager", "onnxruntime", "openvino")
+# Tables that the README shows: their headings begin so.
+_SHOWN = ("### Delegated execution", "### Quantized execution")
 PACKAGES = ("torch", "executorch", "onnxruntime", "openvino")
 
 
@@ -176,21 +178,31 @@ def _about() -> str:
 
 
 def _publish(texts: list[str]) -> None:
-    """All tables to docs/benchmarks.md, that of execution to README.md as well."""
+    """The tables to docs/benchmarks.md, in place of those of the same name; some to README.md as well.
+
+    A table of an earlier run stays, with what it was measured on.
+    """
     about, *tables = texts
-    intro = f"One run of `make bench` on {about.strip()}.\n\n"
-    page = "# Measured beside the peers\n\n" + intro + "\n".join(tables)
-    (ROOT / "docs" / "benchmarks.md").write_text(page, encoding="utf-8")
+    page = ROOT / "docs" / "benchmarks.md"
+    known = _sections(page.read_text(encoding="utf-8")) if page.exists() else {}
+    for table in tables:
+        known[table.partition("\n")[0]] = f"{table.rstrip()}\n\nMeasured on {about.strip()}.\n"
+    parts = ["# Measured beside the peers\n\n`make bench`, a process of its own for each figure.\n"]
+    page.write_text("\n".join([*parts, *known.values()]), encoding="utf-8")
     path = ROOT / "README.md"
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition("<!-- figures: begin -->\n")
     _, end, after = rest.partition("<!-- figures: end -->")
     if not begin or not end:
         raise SystemExit("README.md has no marks for the figures")
-    shown = "\n".join(
-        table for table in tables if table.startswith(("### Delegated execution", "### Quantized execution"))
-    )
-    path.write_text(before + begin + intro + shown + end + after, encoding="utf-8")
+    shown = "\n".join(known[title] for title in known if title.startswith(_SHOWN))
+    path.write_text(before + begin + shown + end + after, encoding="utf-8")
+
+
+def _sections(page: str) -> dict[str, str]:
+    """The tables of the page, by their headings."""
+    parts = page.split("\n### ")[1:]
+    return {f"### {part.partition(chr(10))[0]}": f"### {part.rstrip()}\n" for part in parts}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -225,12 +237,13 @@ def main(arguments: list[str] | None = None) -> int:
         table = measure()
         print("\n" + table.text(), flush=True)
         texts.append(table.markdown())
-    (out / "results.md").write_text("\n".join(texts), encoding="utf-8")
-    (out / "results.json").write_text(
-        json.dumps({"about": about, "raw": bench.raw}, indent=1), encoding="utf-8"
-    )
-    if options.readme:
-        _publish(texts)
+        # After each table: a run that is interrupted keeps what it has measured.
+        (out / "results.md").write_text("\n".join(texts), encoding="utf-8")
+        (out / "results.json").write_text(
+            json.dumps({"about": about, "raw": bench.raw}, indent=1), encoding="utf-8"
+        )
+        if options.readme:
+            _publish([texts[0], texts[-1]])
     failed = {key: found["error"] for key, found in bench.raw.items() if "error" in found}
     for key, why in failed.items():
         print(f"failed: {key}: {why}", file=sys.stderr)
