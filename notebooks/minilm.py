@@ -100,8 +100,16 @@ def _folder() -> Path:
     return Path(package.origin).parent / "model"
 
 
+def _quiet() -> None:
+    """What transformers imports makes torch warn of enums; nobody here can do anything about it."""
+    import logging
+
+    logging.getLogger("torch.utils._pytree").setLevel(logging.ERROR)
+
+
 @cache
 def _tokenizer() -> Any:
+    _quiet()
     from transformers import AutoTokenizer
 
     return AutoTokenizer.from_pretrained(_folder())
@@ -109,6 +117,7 @@ def _tokenizer() -> Any:
 
 def load() -> Encoder:
     """The encoder, in evaluation mode."""
+    _quiet()
     from transformers import AutoModel
     from transformers.utils import logging
 

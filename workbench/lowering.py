@@ -172,7 +172,7 @@ class Lowering(Runnable):
 
     @property
     def quantization_report(self) -> pd.DataFrame:
-        """A row for each operator: quantized (how), float (why), or quantized but not fused by a backend (why).
+        """A row for each operator: quantized (how), float (why), or quantized and yet not fused (why).
 
         Raises:
             QuantizationError: This lowering is not quantized.

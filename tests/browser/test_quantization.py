@@ -84,7 +84,8 @@ def test_stage_shows_operators_and_what_observers_saw(shown: Lab) -> None:
     shown.page.keyboard.press("End")
     assert "clipped" in view.locator('[aria-label="Histogram"] .wb-quant-said').inner_text()
     view.get_by_text("The histogram as a table").click()
-    assert view.locator('table[aria-label="Histogram"] tbody tr[data-row]').count() > 0
+    bins = view.locator('table[aria-label="Histogram"] tbody tr[data-row]')
+    shown.until(lambda: bins.count() > 0, "the table of bins stays empty")
     shown.pictures("quantization-stage", view)
     shown.width(480)
     shown.page.wait_for_timeout(200)

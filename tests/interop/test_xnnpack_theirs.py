@@ -223,29 +223,6 @@ def test_network_agrees_in_float16(delegated_by_executorch: Make, run_in_executo
 # ---- what is refused, what is traced -----------------------------------------------------------------------
 
 
-def test_quantized_graph_is_refused_by_name(tmp_path: Path) -> None:
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
-        XNNPACKQuantizer,
-        get_symmetric_quantization_config,
-    )
-    from executorch.exir import to_edge_transform_and_lower
-    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-
-    model, inputs = nn.Sequential(nn.Linear(8, 4)).eval(), (torch.randn(2, 8),)
-    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config())
-    prepared = prepare_pt2e(torch.export.export(model, inputs).module(), quantizer)
-    prepared(*inputs)
-    exported = torch.export.export(convert_pt2e(prepared), inputs)
-    path = tmp_path / "quantized.pte"
-    to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch().save(str(path))
-    with pytest.raises(
-        ExecutionError, match=r"value \d+ is quantized \(Q\w+\): quantized graphs are not read"
-    ) as caught:
-        load(path)
-    assert caught.value.code == "NotSupported"
-
-
 def test_events_of_the_delegate_carry_the_handles_of_its_blob(delegated_by_executorch: Make) -> None:
     torch.manual_seed(0)
     case = CASES["conv_relu6"]

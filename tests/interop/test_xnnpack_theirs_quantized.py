@@ -23,7 +23,9 @@ SOURCE = (Path(__file__).parents[1] / "xnnpack_quantized_cases.py").read_text().
 STATIC = ("mlp", "dscnn", "mobilenet_v2", "resnet18", "vit_tiny")
 SLOW = {"mobilenet_v2", "resnet18", "vit_tiny", "minilm"}
 # Rounding once otherwise in an early layer moves what follows.
-STEPS = {"mlp": 1, "dscnn": 1, "mobilenet_v2": 4, "resnet18": 2, "vit_tiny": 4}
+# vit_tiny has twelve blocks whose norms and softmax are floats between integers: a rounding otherwise in the
+# first is several steps in the last. Its answers are far closer to each other than to those of floats (8 dB).
+STEPS = {"mlp": 1, "dscnn": 1, "mobilenet_v2": 4, "resnet18": 2, "vit_tiny": 16}
 
 Run = Callable[..., list[Any]]
 
@@ -108,3 +110,6 @@ def test_network_is_near_theirs(name: str, run_in_executorch: Run) -> None:
                 continue
             steps = ((found - theirs) / step).round().abs() if step else (found - theirs).abs() * 100
             assert int(steps.max()) <= STEPS[name]
+            if name == "vit_tiny":
+                noise = (found - theirs).square().sum()
+                assert 10 * float(torch.log10(theirs.square().sum() / noise)) > 20

@@ -6,7 +6,6 @@ import pytest
 
 from workbench import errors
 
-
 _WARNINGS = {"CalibrationWarning"}
 
 

@@ -55,7 +55,7 @@ def test_wheel_holds_the_bundles_of_the_views_and_the_layout_engine(wheel: Path)
     names = zipfile.ZipFile(wheel).namelist()
     folder = ROOT / "widgets" / "workbench_widgets"
     views = [path.parent.name for path in folder.glob("*/view.ts")]
-    assert len(views) == 8
+    assert len(views) == 9
     assert {f"workbench_widgets/static/{view}.js" for view in views} <= set(names)
     assert sum("workbench_widgets/_layout" in name and name.endswith(".so") for name in names) == 1
     assert not [name for name in names if name.endswith(".ts")]

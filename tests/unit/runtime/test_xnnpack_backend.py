@@ -270,11 +270,19 @@ def _constant(**fields: Any) -> Callable[[Blob], None]:
 
 # In the chain: values 0 input, 1 output, 2 constant, 3 between; nodes 0 Abs, 1 Multiply.
 BROKEN: dict[str, tuple[Callable[[Blob], None], str, str]] = {
-    "unknown_type": (_value(3, datatype=77), "value 3: expected FP32 or FP16, found type 77", "NotSupported"),
+    "unknown_type": (
+        _value(3, datatype=77),
+        "value 3: expected FP32, FP16 or a quantized type, found type 77",
+        "NotSupported",
+    ),
     "integers": (_value(0, datatype=12), "value 0: .*INT32", "NotSupported"),
     "bfloat16": (_value(0, datatype=14), "value 0: .*BF16", "NotSupported"),
-    "quantized": (_value(3, datatype=QINT8), r"value 3 is quantized \(QINT8\)", "NotSupported"),
-    "quantized_later": (_value(0, dqDatatype=QINT8), "value 0 is quantized", "NotSupported"),
+    "quantized": (_value(3, datatype=QINT8), "value 3: type QINT8 without a quantization", "InvalidProgram"),
+    "quantized_later": (
+        _value(0, dqDatatype=QINT8),
+        "value 0 is to be quantized to QINT8 when it comes in",
+        "NotSupported",
+    ),
     "flags": (_value(3, flags=8), "value 3: flags 0x8", "InvalidProgram"),
     "input_and_output": (_value(0, flags=3), "value 0: flags 0x3", "InvalidProgram"),
     "no_id": (_value(3, idOut=NONE), "value 3 of the list has no id", "InvalidProgram"),

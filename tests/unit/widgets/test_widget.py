@@ -28,7 +28,7 @@ def test_every_view_is_found_by_its_folder() -> None:
         assert view.name == name
     assert find("compare").name == "compare"
     with pytest.raises(WorkbenchError, match="no view shows this"):
-        find("quantized")
+        find("nowhere")
 
 
 def test_each_stage_has_one_natural_view() -> None:
