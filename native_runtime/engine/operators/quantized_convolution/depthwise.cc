@@ -8,7 +8,7 @@ namespace wb::engine::WB_ISA::quantized {
 namespace {
 
 constexpr std::uint64_t kDepthwiseFormat = 17;
-constexpr std::int64_t kWorthwhile = 1 << 19;  // multiplications: about 20 us
+constexpr std::int64_t kWorthwhile = 1 << 16;  // multiplications: about 2 us
 
 std::int64_t weight_bytes(const Geometry& g) {
   return channel_blocks(g.cin) * tap_groups(g) * g.kw * kSpreadVectors * kDotBytes;

@@ -9,7 +9,11 @@ namespace {
 
 // Of B, for which all tiles of rows are computed before the next ones: half of a second-level cache.
 constexpr std::int64_t kBlockBytes = 384 * 1024;
-constexpr std::int64_t kWorthwhile = std::int64_t{1} << 22;  // multiplications: about 20 us
+// Multiplications that are worth another thread, which costs less than 1 us: about 3 us of products of many rows, and
+// of products of few, which wait for their weights.
+constexpr std::int64_t kWorthwhile = std::int64_t{1} << 19;
+constexpr std::int64_t kWorthwhileFew = std::int64_t{1} << 17;
+constexpr std::int64_t kFewRows = 4;
 
 // Rows in tiles of about the same size, one after the other: 7 rows are 4 + 3, not 6 + 1. No tile is of two periods.
 class RowTiles {
@@ -196,7 +200,8 @@ void product_all(const Product& product, Pool& pool, std::byte* scratch) {
   const std::int64_t threads = pool.threads();
   const std::int64_t own = product_scratch(product.b.k);
   const std::int64_t work = product.m * product.b.n * std::max<std::int64_t>(product.b.k, 1);
-  const std::int64_t most = std::min<std::int64_t>(work / kWorthwhile, 4 * threads);
+  const std::int64_t worthwhile = product.m <= kFewRows ? kWorthwhileFew : kWorthwhile;
+  const std::int64_t most = std::min<std::int64_t>(work / worthwhile, 4 * threads);
   if (threads == 1 || most < 2) {
     product_part(product, 0, product.m, 0, panels, scratch);
     return;
