@@ -7,7 +7,6 @@ when something is lowered a second time, so that a first lowering costs nothing 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -35,7 +34,7 @@ from workbench.export import export
 from workbench.managers import EdgeProgramManager
 from workbench.passes.preserve import check_preserved, left_whole, preserved_operators
 from workbench.passes.to_edge import to_edge_program
-from workbench.progress import showing
+from workbench.progress import showing, shows
 from workbench.pruning import Pruner
 from workbench.recipe import Edit, Recipe
 from workbench.serialize import write_program
@@ -456,9 +455,7 @@ def steps_of(recipe: Recipe) -> tuple[Step, ...]:
 @contextmanager
 def _shown(progress: bool | None, total: int) -> Iterator[Callable[[str], None]]:
     """A progress bar that names the running step."""
-    if progress is None:
-        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
-    if not progress:
+    if not shows(progress):
         yield lambda text: None
         return
     from tqdm.auto import tqdm

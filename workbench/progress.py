@@ -1,14 +1,20 @@
-"""Whether the running call shows bars, for steps that take long inside of one step of the pipeline."""
+"""Whether bars are shown: what the caller said, or whether there is somebody who sees them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["progress_wanted", "showing"]
+__all__ = ["progress_wanted", "showing", "shows"]
 
 _wanted: ContextVar[bool | None] = ContextVar("progress", default=None)
+
+
+def shows(progress: bool | None) -> bool:
+    """What the caller said; where that is nothing, whether this is a terminal or a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules if progress is None else progress
 
 
 def progress_wanted() -> bool | None:

@@ -7,7 +7,6 @@ what is known of a value can be kept when the plan of others changes, and more d
 from __future__ import annotations
 
 import dataclasses
-import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from torch.fx import GraphModule, Interpreter, Node
 from workbench import provenance
 from workbench.backends.programs import copy_program
 from workbench.errors import CalibrationError, CalibrationWarning
+from workbench.progress import shows
 from workbench.quantization.data import flat_sample, length, samples_of
 from workbench.quantization.functional import writes_state
 from workbench.quantization.lifting import attribute, unlift
@@ -274,9 +274,7 @@ def _unseen(observer: Any) -> bool:
 
 @contextmanager
 def _shown(data: Iterable[Any], progress: bool | None) -> Iterator[Iterable[Any]]:
-    if progress is None:
-        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
-    if not progress:
+    if not shows(progress):
         yield data
         return
     from tqdm.auto import tqdm

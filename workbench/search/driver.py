@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from workbench.component import Component
+from workbench.progress import shows
 from workbench.search.budget import Budget, front_of
 from workbench.search.candidates import Candidates
 from workbench.search.executors import Died, LocalProcesses, gather
@@ -235,9 +235,7 @@ class Driver:
 
 @contextmanager
 def _bar(progress: bool | None, total: int) -> Any:
-    if progress is None:
-        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
-    if not progress:
+    if not shows(progress):
         yield lambda text: None
         return
     from tqdm.auto import tqdm

@@ -12,6 +12,7 @@ import torch
 
 from workbench import provenance
 from workbench.errors import QuantizationError
+from workbench.progress import shows
 from workbench.quantization.accuracy.energy import Energy, decibels, squares
 from workbench.quantization.accuracy.simulation import Simulation, Values
 from workbench.quantization.data import length, samples_of
@@ -200,12 +201,9 @@ def no_samples() -> Exception:
 
 def shown(data: Iterable[Any], doing: str, progress: bool | None, total: int | None = None) -> Any:
     """The data with a bar, to be used in `with`."""
-    import sys
     from contextlib import nullcontext
 
-    if progress is None:
-        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
-    if not progress:
+    if not shows(progress):
         return nullcontext(data)
     from tqdm.auto import tqdm
 
